@@ -1,0 +1,69 @@
+"""What an engine is: the few operations that touch all N points.
+
+Everything else in the package works on their small results.  An engine holds the points and knows in which unit it keeps
+them; bandwidths and distances cross the seam in the unit of the data.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+__all__ = ["Engine", "LocalMetrics", "in_unit_box"]
+
+
+@dataclass(frozen=True)
+class LocalMetrics:
+    """What an engine finds at n evaluation points and m bandwidths.
+
+    Attributes
+    ----------
+    H : ndarray (n, m, d, d)
+        Dual metrics in tangent coordinates, leading direction first.
+    effective : ndarray (n, m)
+        Effective number of neighbours (Σ_j W_ij)² / Σ_j W_ij², the point itself counted.
+    """
+
+    H: np.ndarray
+    effective: np.ndarray
+
+
+class Engine(Protocol):
+    """Sums over all points."""
+
+    def nearest(self, targets: np.ndarray) -> np.ndarray:
+        """Distance (n,) from each target to the nearest point that is not at the same place."""
+        ...
+
+    def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
+        """Σ_{j≠i} W_ij(ε) for the targets (all points by default) and every bandwidth (n, m), in one pass over pairs.
+
+        The point's own weight 1 is left out, so that small sums keep their digits.
+        """
+        ...
+
+    def local_metrics(
+        self,
+        sample: np.ndarray,
+        bandwidths: np.ndarray,
+        degrees: np.ndarray,
+        *,
+        working_dim: int,
+        renormalization: float = 1.0,
+    ) -> LocalMetrics:
+        """Tangent bases and dual metrics at the evaluation points, from the degrees (N, m) of all points."""
+        ...
+
+
+def in_unit_box(X) -> tuple[np.ndarray, float]:
+    """Points in float64, shifted and scaled into [−1, 1], and the scale.
+
+    The scale is a power of two, so nothing is rounded by it; squares of the result neither overflow nor vanish, whatever
+    the magnitude of the data.
+    """
+    X = np.asarray(X)
+    low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
+    center = 0.5 * low + 0.5 * high
+    extent = float((0.5 * high - 0.5 * low).max())
+    unit = float(2.0 ** np.ceil(np.log2(extent)))
+    return np.ascontiguousarray((X - center) / unit, dtype=np.float64), unit

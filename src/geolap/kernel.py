@@ -1,0 +1,145 @@
+"""The kernel: from distances and a bandwidth to weights.
+
+.. math:: W_{ij}(ε) = \\exp(-‖x_i - x_j‖^2 / ε^2), \\qquad W_{ii} = 1
+
+(equation 2 of the paper, which drops the minus sign).  With a cut-off ``c`` the weights of pairs farther apart than
+``c·ε`` are zero.  This is the only file that knows the formula; everything else asks it for weights.
+
+Two facts about the Gaussian make the fast engines fast, and they live here too.  ``W(ε/√2) = W(ε)²``, so one exponential
+serves every bandwidth of a *ladder* ``ε, ε/√2, ε/2, …``; and beyond `reach` a weight is lost in the rounding of the
+weight 1 that a point gives itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["CONVENTIONS", "Ladder", "convert_bandwidth", "gaussian", "ladders", "ladder_weights", "reach"]
+
+# What other texts and programs call the bandwidth: (their value from ε, ε from their value).
+CONVENTIONS = {
+    "bandwidth": (lambda eps: eps, lambda v: v),  # exp(-d²/ε²), this package
+    "gamma": (lambda eps: eps**-2.0, lambda v: v**-0.5),  # exp(-γ d²), scikit-learn's rbf kernel
+    "sigma": (lambda eps: eps / np.sqrt(2.0), lambda v: v * np.sqrt(2.0)),  # exp(-d²/2σ²), scanpy, most texts
+    "heat_time": (lambda eps: eps**2.0 / 4.0, lambda v: 2.0 * np.sqrt(v)),  # exp(-d²/4t), heat kernel; pyDiffMap's ε
+    "megaman_radius": (lambda eps: 3.0 * eps, lambda v: v / 3.0),  # where megaman cuts exp(-d²/ε²) off
+}
+
+# exp(-40) = 4e-18: added to 1, a weight this small is rounded away.
+_NEGLIGIBLE_EXPONENT = 40.0
+# Below exp(-700) exponentials turn subnormal, which is slow and means nothing.
+_LOWEST_EXPONENT = -700.0
+# k squarings multiply the relative rounding error by 2^k: 16 of them leave 1e-11.
+_LONGEST_LADDER = 16
+
+
+def convert_bandwidth(value, *, source="bandwidth", target="bandwidth"):
+    """Translate a bandwidth between this package's convention and others.
+
+    Parameters
+    ----------
+    value : float or array-like
+        The bandwidth as ``source`` writes it.
+    source, target : {"bandwidth", "gamma", "sigma", "heat_time", "megaman_radius"}
+        ``bandwidth`` is ε of exp(−d²/ε²), the convention of this package; ``gamma`` is 1/ε² (scikit-learn);
+        ``sigma`` is ε/√2, for exp(−d²/2σ²); ``heat_time`` is t = ε²/4, for exp(−d²/4t), which is also what pyDiffMap
+        calls epsilon; ``megaman_radius`` is 3ε.
+
+    Returns
+    -------
+    float or ndarray
+
+    Examples
+    --------
+    >>> import geolap
+    >>> geolap.convert_bandwidth(0.5, target="gamma")
+    4.0
+    >>> geolap.convert_bandwidth(20.0, source="gamma").round(3)
+    np.float64(0.224)
+    """
+    for name in (source, target):
+        if name not in CONVENTIONS:
+            raise ValueError(
+                f"A bandwidth convention must be one of {', '.join(CONVENTIONS)}; {name!r} was given: "
+                "choose the one whose formula your other program documents."
+            )
+    value = np.asarray(value, dtype=float)
+    if not (np.all(np.isfinite(value)) and np.all(value > 0)):
+        raise ValueError(f"A bandwidth must be positive and finite; {value} was given: pass a positive number.")
+    return CONVENTIONS[target][0](CONVENTIONS[source][1](value))[()]
+
+
+def gaussian(sqdist, bandwidth, *, cutoff=None):
+    """Weights W_ij = exp(−d²/ε²) from squared distances, zero beyond ``cutoff``·ε."""
+    W = np.exp(-sqdist / bandwidth**2)
+    return W if cutoff is None else np.where(sqdist <= (cutoff * bandwidth) ** 2, W, 0.0)
+
+
+def reach(bandwidth):
+    """Distance beyond which a weight no longer counts beside the weight 1 of the point itself."""
+    return np.sqrt(_NEGLIGIBLE_EXPONENT) * bandwidth
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Bandwidths that one exponential serves: descending, each 2^(−k/2) of the first.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Where each bandwidth stands in the caller's array.
+    bandwidths : tuple of float
+    squarings : tuple of int
+        How often the weights are squared on the way from the previous bandwidth to this one.
+    """
+
+    columns: tuple[int, ...]
+    bandwidths: tuple[float, ...]
+    squarings: tuple[int, ...]
+
+
+def ladders(bandwidths) -> list[Ladder]:
+    """Arrange bandwidths into ladders; any others form ladders of one step.
+
+    A grid of ratio √2 is one ladder, a grid of ratio 2^(1/4) two interleaved ones.
+    """
+    bandwidths = np.asarray(bandwidths, dtype=float)
+    rungs = -2.0 * np.log2(bandwidths)  # squaring W moves up by exactly one rung
+    found: list[list[tuple[int, int]]] = []  # per ladder: (column, rung counted from its first)
+    starts: list[float] = []
+    for column in np.argsort(rungs, kind="stable"):
+        for ladder, start in zip(found, starts, strict=True):
+            height = round(rungs[column] - start)
+            on_rung = abs(bandwidths[column] * 2.0 ** (0.5 * height) / bandwidths[ladder[0][0]] - 1.0) < 1e-13
+            # Beyond four squarings at once a fresh exponential is cheaper.
+            if on_rung and height <= _LONGEST_LADDER and height - ladder[-1][1] <= 4:
+                ladder.append((int(column), height))
+                break
+        else:
+            found.append([(int(column), 0)])
+            starts.append(rungs[column])
+    return [
+        Ladder(
+            columns=tuple(column for column, _ in ladder),
+            bandwidths=tuple(float(bandwidths[column]) for column, _ in ladder),
+            squarings=tuple(int(b - a) for a, b in zip([0, *(h for _, h in ladder)], (h for _, h in ladder), strict=False)),
+        )
+        for ladder in found
+    ]
+
+
+def ladder_weights(sqdist, ladder, out, *, cutoff=None) -> Iterator[tuple[int, float, np.ndarray]]:
+    """Walk down a ladder: yields ``(column, bandwidth, W)``, each W from the last by squaring in place.
+
+    ``sqdist`` may hold ``inf`` where a weight must be exactly zero (the diagonal).  ``W`` is ``out`` itself (or, with a
+    cut-off, a masked copy): use it before the next step and do not change it.
+    """
+    for column, eps, squarings in zip(ladder.columns, ladder.bandwidths, ladder.squarings, strict=True):
+        if squarings == 0:
+            np.multiply(sqdist, -1.0 / eps**2, out=out)
+            np.maximum(out, _LOWEST_EXPONENT, out=out)
+            np.exp(out, out=out)
+        for _ in range(squarings):
+            np.multiply(out, out, out=out)
+        yield column, eps, out if cutoff is None else out * (sqdist <= (cutoff * eps) ** 2)

@@ -1,0 +1,31 @@
+"""The dual metric H: what the Laplacian says about lengths.
+
+.. math:: H_i = \\frac12 Σ_j L_{ij} y_j y_j^T = \\frac{2}{ε^2} Σ_j P_{ij} y_j y_j^T, \\qquad y_j = V_i^T (x_j - x_i)
+
+(equation 4 and Algorithm 1 of the paper, which leave out ½ and the scale of L).  For a Laplacian that agrees with the
+geometry of the data, H is the identity in tangent coordinates y.  A point without neighbours has H = 0.
+"""
+
+import numpy as np
+
+__all__ = ["departure", "dual_metric"]
+
+
+def dual_metric(Y, P, bandwidth):
+    """H (..., d, d) from coordinates Y (..., d, n) about the point and its row P (..., n) of transition weights."""
+    return (2.0 / bandwidth**2) * ((Y * P[..., None, :]) @ np.swapaxes(Y, -1, -2))
+
+
+def departure(H, *, dual=True, squared=False):
+    """‖H − I‖ of each dual metric (..., d, d) in the spectral norm; with ``dual=False`` ‖H⁻¹ − I‖.
+
+    The spectral norm is the largest absolute eigenvalue (equation 7); ``squared`` gives its square (Algorithm 3).
+    H has the eigenvalues h ≥ 0, so the inverse needs no inversion: its eigenvalues are 1/h.  An isolated point
+    (h = 0) departs by 1, and infinitely far in the inverse: as a measure of lengths it is not there at all.
+    """
+    h = np.linalg.eigvalsh(H) if H.shape[-1] > 1 else H[..., 0]
+    if not dual:
+        with np.errstate(divide="ignore", over="ignore"):
+            h = 1.0 / np.maximum(h, 0.0)
+    norm = np.abs(h - 1.0).max(axis=-1)
+    return norm**2 if squared else norm
