@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["CONVENTIONS", "Ladder", "convert_bandwidth", "gaussian", "ladders", "ladder_weights", "reach"]
+__all__ = ["CONVENTIONS", "Ladder", "convert_bandwidth", "gaussian", "ladder_weights", "ladders", "reach"]
 
 # What other texts and programs call the bandwidth: (their value from ε, ε from their value).
 CONVENTIONS = {

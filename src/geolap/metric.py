@@ -12,8 +12,8 @@ __all__ = ["departure", "dual_metric"]
 
 
 def dual_metric(Y, P, bandwidth):
-    """H (..., d, d) from coordinates Y (..., d, n) about the point and its row P (..., n) of transition weights."""
-    return (2.0 / bandwidth**2) * ((Y * P[..., None, :]) @ np.swapaxes(Y, -1, -2))
+    """H (..., d, d) from coordinates Y (..., d, n) about each point, its row P (..., n) and the bandwidth (...)."""
+    return (2.0 / np.asarray(bandwidth)[..., None, None] ** 2) * ((Y * P[..., None, :]) @ np.swapaxes(Y, -1, -2))
 
 
 def departure(H, *, dual=True, squared=False):

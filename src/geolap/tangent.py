@@ -7,8 +7,8 @@ At an evaluation point x_i with weights W_ij,
 and the tangent basis V holds the d' leading eigenvectors of ZᵀZ (equation 6 and Algorithm 2 of the paper).  The weights
 enter ZᵀZ squared; scaling them changes nothing.
 
-`tangent_basis` is that formula for one point.  `follow_tangents` is for many points and a descending sequence of
-bandwidths.  It splits ZᵀZ, with a = x̄ − x_i and n_0 points at x_i (itself and its duplicates), into
+`tangent_basis` is that formula for one point.  `tangent_finder` is for many points and bandwidths at once.  It splits
+ZᵀZ, with a = x̄ − x_i and n_0 points at x_i (itself and its duplicates), into
 
 .. math:: C = Σ_{x_j ≠ x_i} W_{ij}^2 (x_j - \\bar x)(x_j - \\bar x)^T + n_0\\, a a^T
 
@@ -16,22 +16,21 @@ so that neighbours with weights many orders below the weight 1 of x_i itself are
 the entries of C come from one matrix product with the products of coordinates; in many, C is never formed.
 """
 
-from typing import Protocol
+from dataclasses import dataclass, fields
 
 import numpy as np
+from scipy.linalg import eigh
 
-__all__ = ["TangentFollower", "follow_tangents", "tangent_basis"]
+__all__ = ["tangent_basis", "tangent_finder"]
 
-# Up to this ambient dimension forming C and diagonalising it is faster than iterating (benchmarks/engines.py).
+# Up to this ambient dimension forming C and diagonalising it is faster than iterating.
 _FEW_DIMENSIONS = 24
-# The angle to which a basis is found, relative to the eigengap that defines it.
-_ANGLE = 1e-10
+# The angle to which a basis is found: residual over the eigengap that defines it.
+_ANGLE = 3e-8
 # A residual this far below the largest eigenvalue is where a full eigendecomposition stops as well.
 _BACKWARD = 1e-14
 # Squared weights below this are as good as none.
 _NO_WEIGHT = 1e-200
-# Directions carried over to the next bandwidth, beside the basis itself.
-_CARRIED = 5
 _MOST_STEPS = 40
 
 
@@ -42,53 +41,41 @@ def tangent_basis(A, w, dim):
     return np.linalg.eigh(Z.T @ Z)[1][:, : -dim - 1 : -1].T
 
 
-class TangentFollower(Protocol):
-    """Tangent coordinates of a group of evaluation points as the bandwidth shrinks."""
+def tangent_finder(points, dim):
+    """A function that finds tangent coordinates at many places among ``points`` (N, r).
 
-    def coordinates(self, w2, offset, at_center, n):
-        """Coordinates Y (c, dim, n) about each evaluation point of the first n points.
-
-        Parameters
-        ----------
-        w2 : ndarray (c, k), k ≤ n
-            Squared weights of the first k points, 0 at the evaluation point itself; the others weigh nothing.
-        offset : ndarray (c, r)
-            a = x̄ − x_i
-        at_center : ndarray (c,)
-            n_0
-        n : int
-            Never more than in the call before.
-        """
-        ...
-
-
-def follow_tangents(points, origin, dim) -> TangentFollower:
-    """A follower for evaluation points ``origin`` (c, r) among ``points`` (n, r)."""
+    Returns
+    -------
+    callable
+        ``(origin, offset, at_center, w2, n) → Y`` with the evaluation points x_i (c, r), a = x̄ − x_i (c, r), n_0 (c,), the
+        squared weights (c, k) of the first k points, 0 at x_i itself, and the coordinates Y (c, dim, n) about x_i of the
+        first n ≥ k points.
+    """
     points = np.hstack([points, np.ones((len(points), 1))])  # a column of ones: one product also subtracts the centre
-    few = origin.shape[1] <= max(_FEW_DIMENSIONS, 3 * dim)
-    return (_ByMatrix if few else _ByIteration)(points, origin, dim)
+    few = points.shape[1] - 1 <= max(_FEW_DIMENSIONS, 3 * dim)
+    return (_ByMatrix if few else _ByIteration)(points, dim)
 
 
 class _ByMatrix:
     """Forms C from moments: Σ w² x xᵀ for all evaluation points of a group is one product."""
 
-    def __init__(self, points, origin, dim):
-        self._points, self._origin, self._dim = points, origin, dim
-        self._middle = np.median(origin, axis=0)
+    def __init__(self, points, dim):
+        self._points, self._dim = points, dim
+        self._middle = np.median(points[:, :-1], axis=0)
         about = points[:, :-1] - self._middle
-        self._upper = np.triu_indices(origin.shape[1])
+        self._upper = np.triu_indices(about.shape[1])
         self._moments = np.hstack([about[:, self._upper[0]] * about[:, self._upper[1]], about, points[:, -1:]])
         self._size = np.maximum.accumulate(np.abs(about).max(axis=1))
 
-    def coordinates(self, w2, offset, at_center, n):
-        C = self._matrices(w2, offset, at_center)
+    def __call__(self, origin, offset, at_center, w2, n):
+        C = self._matrices(origin, offset, at_center, w2)
         V = np.linalg.eigh(C)[1][:, :, : -self._dim - 1 : -1].transpose(0, 2, 1)
-        return _coordinates(self._points[:n], self._origin, V)
+        return _coordinates(self._points[:n].T, origin, V)
 
-    def _matrices(self, w2, offset, at_center):
+    def _matrices(self, origin, offset, at_center, w2):
         c, k = w2.shape
         r = offset.shape[1]
-        mean = self._origin + offset - self._middle
+        mean = origin + offset - self._middle
         M = w2 @ self._moments[:k]
         C = np.empty((c, r, r))
         C[:, self._upper[0], self._upper[1]] = M[:, : -r - 1]
@@ -100,7 +87,7 @@ class _ByMatrix:
         size = np.sqrt(np.einsum("cii->c", C) / np.where(total > 0, total, 1.0))
         for row in np.flatnonzero(size < 1e-3 * self._size[k - 1]):
             near = np.flatnonzero(w2[row])
-            A = self._points[near, :-1] - self._origin[row] - offset[row]
+            A = self._points[near, :-1] - origin[row] - offset[row]
             C[row] = (A.T * w2[row, near]) @ A
         C += at_center[:, None, None] * (offset[:, :, None] * offset[:, None, :])
         return C * _scale(w2)[:, None, None]
@@ -109,124 +96,101 @@ class _ByMatrix:
 class _ByIteration:
     """Finds the leading subspaces of C by products with the points, never forming C.
 
-    Generalised Davidson: Rayleigh–Ritz in a growing basis Q, extended by the residuals, until the residual divided by
-    the eigengap is below 1e-10.  The basis begins with a = x̄ − x_i, which is close to the leading direction where few
-    neighbours carry the weight, and with the best directions of the bandwidth before, whose coordinates of all points
-    are still at hand.  That makes about half the steps of a fresh Krylov iteration.  Rows that do not converge (a vanishing
-    gap, where the subspace itself is ill-defined) are diagonalised in full.
+    Block Lanczos with full reorthogonalisation, until the residual divided by the eigengap is below the wanted angle.
+    It starts from a = x̄ − x_i, which is close to the leading direction where few neighbours carry the weight; better
+    guesses (the basis of the bandwidth before, extrapolations) were measured to save no steps.  Rows that do not converge
+    (a vanishing gap, where the subspace itself is ill-defined) are diagonalised in full.
     """
 
-    def __init__(self, points, origin, dim):
-        self._points, self._origin, self._dim = points, origin, dim
-        c, r = origin.shape
+    def __init__(self, points, dim):
+        self._points, self._across = points, np.ascontiguousarray(points.T)
         # Random directions, the same every time: a start confined to a symmetry of the data would never leave it.
-        start = np.random.default_rng(0).standard_normal((dim, r))
-        self._Q = _orthonormal(np.broadcast_to(start, (c, dim, r)))
-        self._E = _coordinates(points, origin, self._Q)
+        self._start = np.random.default_rng(0).standard_normal((dim, points.shape[1] - 1))
+        self._start /= np.linalg.norm(self._start, axis=1, keepdims=True)
+        self._scratch = np.empty(0)
 
-    def coordinates(self, w2, offset, at_center, n):
-        dim = self._dim
-        carried = min(dim + _CARRIED, offset.shape[1])
-        toward = _orthonormal(offset[:, None, :], self._Q)
-        state = _State(
-            np.arange(len(offset)),
-            np.concatenate([self._Q, toward], axis=1),
-            np.concatenate([self._E[:, :, :n], _coordinates(self._points[:n], self._origin, toward)], axis=1),
-            w2,
-            offset,
-            at_center,
-        )
-        self._Q = np.zeros((len(offset), carried, offset.shape[1]))
-        self._E = np.zeros((len(offset), carried, n))
-        state.project(0)
-        for _ in range(_MOST_STEPS):
-            size = state.Q.shape[1]
-            theta, U = np.linalg.eigh(state.T)
-            theta, U = theta[:, ::-1], U[:, :, ::-1].transpose(0, 2, 1)
-            V = U[:, :dim] @ state.Q
-            CV = self._apply(state, V, U[:, :dim] @ state.E[:, :, : w2.shape[1]])
-            CV -= theta[:, :dim, None] * V
-            residual = np.linalg.norm(CV, axis=2).max(axis=1)
-            gap = theta[:, dim - 1] - theta[:, dim] if size > dim else np.zeros(len(theta))
+    def __call__(self, origin, offset, at_center, w2, n):
+        dim, r = self._start.shape
+        length = np.linalg.norm(offset, axis=1, keepdims=True)
+        block = np.broadcast_to(self._start, (len(offset), dim, r)).copy()
+        block[:, 0] = 1e-3 * block[:, 0] + offset / np.where(length > 0, length, 1.0)
+        V = np.empty_like(block)
+        problem = _Problem(np.arange(len(V)), origin, offset, at_center, w2, _scale(w2))
+        Q, T = np.empty((len(V), min(_MOST_STEPS * dim, r), r)), np.zeros((len(V), 0, 0))
+        size = 0
+        while len(problem.rows) and size + dim <= Q.shape[1]:
+            Q[:, size : size + dim] = block = _orthonormal(block, Q[:, :size])
+            size += dim
+            block = self._product(problem, block)
+            along = block @ Q[:, :size].transpose(0, 2, 1)
+            block -= along @ Q[:, :size]
+            T = _bordered(T, along)
+            theta, U = np.linalg.eigh(T)
+            theta, U = theta[:, ::-1], U[:, :, : -dim - 1 : -1].transpose(0, 2, 1)
+            residual = np.linalg.norm(U[:, :, -dim:] @ block, axis=2).max(axis=1)
+            gap = theta[:, dim - 1] - theta[:, dim] if size > dim else 0.0
             done = residual <= np.maximum(_ANGLE * gap, _BACKWARD * theta[:, 0])
-            if size + dim > offset.shape[1]:
-                break
-            if done.all() or 2 * done.sum() >= len(done):
-                self._harvest(state, U, done)
-                if done.all():
-                    return self._E[:, :dim]
-                state, CV = state.keep(~done), CV[~done]
-            new = _orthonormal(CV, state.Q)
-            state.extend(new, _coordinates(self._points[:n], self._origin[state.rows], new))
-        self._harvest(state, U, np.ones(len(state.rows), dtype=bool))
-        for k, row in enumerate(state.rows):
-            A = self._points[: w2.shape[1], :-1] - self._origin[row] - offset[row]
-            C = (A.T * state.w2[k]) @ A + at_center[row] * np.outer(offset[row], offset[row])
-            V = np.linalg.eigh(C * state.scale[k])[1][:, : -dim - 1 : -1].T
-            self._Q[row, :dim] = V
-            self._E[row, :dim] = _coordinates(self._points[:n], self._origin[row : row + 1], V[None])[0]
-            self._Q[row, dim:] = 0.0
-            self._E[row, dim:] = 0.0
-        return self._E[:, :dim]
+            if 8 * done.sum() >= len(done):  # copying what remains must pay
+                V[problem.rows[done]] = U[done] @ Q[done, :size]
+                problem, block, T = problem[~done], block[~done], T[~done]
+                kept = np.empty((len(T), *Q.shape[1:]))
+                kept[:, :size] = Q[~done, :size]
+                Q = kept
+        for k, row in enumerate(problem.rows):
+            C = problem.matrix(k, self._points)
+            V[row] = eigh(C, subset_by_index=[r - dim, r - 1], overwrite_a=True, check_finite=False)[1][:, ::-1].T
+        return _coordinates(self._across[:, :n], origin, V)
 
-    def _apply(self, state, V, E):
-        """C v for vectors V (c, b, r) with coordinates E (c, b, k) of the points; overwrites E."""
-        c, b, r = V.shape
-        along = V @ state.offset[:, :, None]
-        E -= along
-        E *= state.w2[:, None, :]
-        G = (E.reshape(c * b, -1) @ self._points[: E.shape[2]]).reshape(c, b, r + 1)
-        center = (self._origin[state.rows] + state.offset)[:, None, :]
-        CV = G[..., :r] - G[..., r:] * center + state.at_center[:, None, None] * along * state.offset[:, None, :]
-        return CV * state.scale[:, None, None]
-
-    def _harvest(self, state, U, done):
-        """Keep the leading directions of finished rows, with their coordinates."""
-        U = U[done, : self._Q.shape[1]]
-        self._Q[state.rows[done], : U.shape[1]] = U @ state.Q[done]
-        self._E[state.rows[done], : U.shape[1]] = U @ state.E[done]
+    def _product(self, problem, Q):
+        """C q for vectors Q (c, b, r), every row with its own matrix."""
+        c, b, r = Q.shape
+        k = problem.w2.shape[1]
+        if self._scratch.size < c * b * k:
+            self._scratch = np.empty(c * b * k)
+        center = problem.origin + problem.offset
+        E = _coordinates(self._across[:, :k], center, Q, out=self._scratch[: c * b * k].reshape(c * b, k))
+        E *= problem.w2[:, None, :]
+        G = (E.reshape(c * b, k) @ self._points[:k]).reshape(c, b, r + 1)
+        along = (Q @ problem.offset[:, :, None]) * problem.at_center[:, None, None]
+        G[..., :r] -= G[..., r:] * center[:, None, :]
+        G[..., :r] += along * problem.offset[:, None, :]
+        return G[..., :r] * problem.scale[:, None, None]
 
 
-class _State:
-    """Bases Q (c, s, r), coordinates E (c, s, n) of the points in them, and T = Q C Qᵀ, of unfinished rows."""
+@dataclass(frozen=True)
+class _Problem:
+    """What defines the matrices C of unfinished rows; ``scale`` brings the largest squared weight to 1."""
 
-    def __init__(self, rows, Q, E, w2, offset, at_center):
-        self.rows, self.Q, self.E = rows, Q, E
-        self.w2, self.offset, self.at_center = w2, offset, at_center
-        self.scale = _scale(w2)
-        self.T = np.zeros((len(rows), 0, 0))
+    rows: np.ndarray
+    origin: np.ndarray
+    offset: np.ndarray
+    at_center: np.ndarray
+    w2: np.ndarray
+    scale: np.ndarray
 
-    def keep(self, rows):
-        kept = _State(self.rows[rows], self.Q[rows], self.E[rows], self.w2[rows], self.offset[rows], self.at_center[rows])
-        kept.T = self.T[rows]
-        return kept
+    def __getitem__(self, rows):
+        return _Problem(*(getattr(self, field.name)[rows] for field in fields(self)))
 
-    def extend(self, Q, E):
-        size = self.Q.shape[1]
-        self.Q = np.concatenate([self.Q, Q], axis=1)
-        self.E = np.concatenate([self.E, E], axis=1)
-        self.project(size)
-
-    def project(self, first):
-        """Add rows ``first`` and following to T (its lower triangle is what counts)."""
-        k = self.w2.shape[1]
-        along = (self.Q @ self.offset[:, :, None])[:, :, 0]
-        E, new = self.E[:, :, :k], self.E[:, first:, :k] - along[:, first:, None]
-        new *= self.w2[:, None, :]
-        T = new @ E.transpose(0, 2, 1)
-        T -= new.sum(axis=2, keepdims=True) * along[:, None, :]
-        T += (self.at_center[:, None] * along[:, first:])[:, :, None] * along[:, None, :]
-        grown = np.zeros((len(T), self.Q.shape[1], self.Q.shape[1]))
-        grown[:, :first, :first] = self.T
-        grown[:, first:] = T * self.scale[:, None, None]
-        self.T = grown
+    def matrix(self, k, points):
+        """C (r, r) of the k-th row."""
+        A = points[: self.w2.shape[1], :-1] - self.origin[k] - self.offset[k]
+        return self.scale[k] * ((A.T * self.w2[k]) @ A + self.at_center[k] * np.outer(self.offset[k], self.offset[k]))
 
 
-def _coordinates(points, origin, V):
-    """V (x_j − x_i) (c, b, n) for V (c, b, r), points with a column of ones (n, r + 1) and origins (c, r)."""
+def _bordered(T, along):
+    """T (c, s, s) with the rows ``along`` (c, b, s + b) added below; its lower triangle is what counts."""
+    c, b, size = along.shape
+    bordered = np.zeros((c, size, size))
+    bordered[:, : size - b, : size - b] = T
+    bordered[:, size - b :] = along
+    return bordered
+
+
+def _coordinates(across, origin, V, out=None):
+    """V (x_j − x_i) (c, b, n) for V (c, b, r), the points in columns above a row of ones (r + 1, n), origins (c, r)."""
     c, b, _ = V.shape
     shifted = np.concatenate([V, -(V @ origin[:, :, None])], axis=2)
-    return (shifted.reshape(c * b, -1) @ points.T).reshape(c, b, -1)
+    return np.matmul(shifted.reshape(c * b, -1), across, out=out).reshape(c, b, -1)
 
 
 def _scale(w2):
@@ -236,14 +200,14 @@ def _scale(w2):
     return np.where(some, 1.0 / np.where(some, largest, 1.0), 0.0)
 
 
-def _orthonormal(block, against=None):
+def _orthonormal(block, against):
     """Gram–Schmidt on the rows of each block (c, b, r); a row that vanishes becomes zero and stays out of play."""
     block = block.copy()
     for k in range(block.shape[1]):
         v = block[:, k : k + 1]
         before = np.linalg.norm(v, axis=2, keepdims=True)
-        for basis in (against, block[:, :k], against, block[:, :k]):
-            if basis is not None and basis.shape[1]:
+        for basis in (against, block[:, :k]) * min(k + 1, 2):  # the block itself comes orthogonal to ``against``
+            if basis.shape[1]:
                 v = v - (v @ basis.transpose(0, 2, 1)) @ basis
         norm = np.linalg.norm(v, axis=2, keepdims=True)
         alive = norm > 1e-13 * before

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["Engine", "LocalMetrics", "in_unit_box"]
+__all__ = ["Engine", "LocalMetrics", "in_unit", "in_unit_box", "root_mean_square_distance"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,10 @@ class LocalMetrics:
 
 class Engine(Protocol):
     """Sums over all points."""
+
+    def mean_distance(self) -> float:
+        """Root mean square distance of all pairs: sqrt(2N/(N−1) · tr Cov), no pair is visited."""
+        ...
 
     def nearest(self, targets: np.ndarray) -> np.ndarray:
         """Distance (n,) from each target to the nearest point that is not at the same place."""
@@ -67,3 +71,13 @@ def in_unit_box(X) -> tuple[np.ndarray, float]:
     extent = float((0.5 * high - 0.5 * low).max())
     unit = float(2.0 ** np.ceil(np.log2(extent)))
     return np.ascontiguousarray((X - center) / unit, dtype=np.float64), unit
+
+
+def in_unit(bandwidths, unit) -> np.ndarray:
+    """Bandwidths in that unit, none so extreme that its square would leave the range of floating-point numbers."""
+    return np.clip(np.asarray(bandwidths, dtype=float) / unit, 1e-150, 1e150)
+
+
+def root_mean_square_distance(X) -> float:
+    """sqrt(mean over pairs of ‖x_i − x_j‖²), in closed form."""
+    return float(np.sqrt(2.0 * len(X) / (len(X) - 1) * X.var(axis=0).sum()))

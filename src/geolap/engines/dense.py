@@ -10,7 +10,7 @@ from ..kernel import gaussian
 from ..laplacian import transition
 from ..metric import dual_metric
 from ..tangent import tangent_basis
-from .base import LocalMetrics, in_unit_box
+from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
 
 __all__ = ["DenseEngine"]
 
@@ -23,27 +23,30 @@ class DenseEngine:
         self._sqdist = cdist(self._X, self._X, "sqeuclidean")
         self._cutoff = cutoff
 
+    def mean_distance(self):
+        return root_mean_square_distance(self._X) * self._unit
+
     def nearest(self, targets):
         sqdist = self._sqdist[targets]
         return np.sqrt(np.where(sqdist > 0, sqdist, np.inf).min(axis=1)) * self._unit
 
     def row_sums(self, bandwidths, targets=None):
         rows = np.arange(len(self._X)) if targets is None else targets
-        sums = [self._weights(eps)[rows].sum(axis=1) - 1.0 for eps in bandwidths]
+        sums = [self._weights(eps)[rows].sum(axis=1) - 1.0 for eps in in_unit(bandwidths, self._unit)]
         return np.stack(sums, axis=1)
 
     def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
         H = np.empty((len(sample), len(bandwidths), working_dim, working_dim))
         effective = np.empty((len(sample), len(bandwidths)))
-        for m, eps in enumerate(bandwidths):
+        for m, eps in enumerate(in_unit(bandwidths, self._unit)):
             W = self._weights(eps)[sample]
             P = transition(W, degrees[:, m], renormalization=renormalization)
             for k, i in enumerate(sample):
                 A = self._X - self._X[i]
                 Y = tangent_basis(A, W[k], working_dim) @ A.T
-                H[k, m] = dual_metric(Y, P[k], eps / self._unit)
+                H[k, m] = dual_metric(Y, P[k], eps)
             effective[:, m] = W.sum(axis=1) ** 2 / (W**2).sum(axis=1)
         return LocalMetrics(H, effective)
 
-    def _weights(self, bandwidth):
-        return gaussian(self._sqdist, bandwidth / self._unit, cutoff=self._cutoff)
+    def _weights(self, eps):
+        return gaussian(self._sqdist, eps, cutoff=self._cutoff)

@@ -9,16 +9,16 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
-__all__ = ["available_threads", "in_order"]
+__all__ = ["available_threads", "checkpoint", "in_order"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -31,19 +31,19 @@ def available_threads() -> int:
     return os.cpu_count() or 1
 
 
-def in_order(
-    function: Callable[[Task], Result], tasks: Iterable[Task], *, threads: int, label: str
-) -> Iterator[Result]:
+def in_order(function: Callable[[Task], Result], tasks: Iterable[Task], *, threads: int, label: str) -> Iterator[Result]:
     """Yield ``function(task)`` for every task, in order, computing ahead on ``threads`` threads.
 
     A progress bar appears on a terminal when the work lasts longer than a second.  An interrupt (Ctrl-C) drops all
-    tasks that have not begun and does not wait for those that have.
+    tasks that have not begun and ends the others at their next `checkpoint`.
     """
     tasks = list(tasks)
     pool = ThreadPoolExecutor(threads)
     waiting: deque[Future[Result]] = deque()
+    stop = threading.Event()
 
     def quietly(task: Task) -> Result:
+        _here.stop = stop
         with np.errstate(under="ignore"):  # weights of distant points are meant to vanish
             return function(task)
 
@@ -59,12 +59,22 @@ def in_order(
                 yield waiting.popleft().result()
                 bar.update()
     finally:
+        stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+_here = threading.local()
+
+
+def checkpoint():
+    """End the running task if nobody waits for its result any more."""
+    if _here.stop.is_set():
+        raise CancelledError
 
 
 _blas_lock = threading.Lock()
 _blas_users = 0
-_blas_limit = None
+_blas_limit: Any = None
 
 
 @cache

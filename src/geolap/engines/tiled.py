@@ -18,14 +18,21 @@ from scipy.spatial.distance import cdist
 
 from ..kernel import ladder_weights, ladders, reach
 from ..metric import dual_metric
-from ..tangent import follow_tangents
-from .base import LocalMetrics, in_unit_box
-from .threads import available_threads, in_order
+from ..tangent import tangent_finder
+from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
+from .threads import available_threads, checkpoint, in_order
 
 __all__ = ["TiledEngine"]
 
-# Elements of a group of weight rows in `local_metrics`: 1 MiB, the second-level cache of a core.
-_GROUP_ELEMENTS = 2**19
+# Points along the side of a tile.  Larger ones fill the cache, smaller ones keep threads waiting for the interpreter.
+_SIDE_OF_FEW, _SIDE_OF_MANY = 512, 768
+# The error in d²/ε² beyond which distances are computed by differences instead.
+_EXPONENT_ERROR = 1e-10
+# Evaluation points that are worked on together, and how many of their weights at once (4 MiB: a share of a cache).
+_GROUP = 50
+_BATCH_ELEMENTS = 2**19
+# A batch of bandwidths ends when the points in reach have become fewer than this share of those at its start.
+_SHRUNK = 0.7
 
 
 class TiledEngine:
@@ -33,13 +40,16 @@ class TiledEngine:
 
     def __init__(self, X, *, cutoff=None, threads=None):
         X, self._unit = in_unit_box(X)
-        n_blocks = -(-len(X) // (512 if len(X) < 4096 else 768))
+        n_blocks = -(-len(X) // (_SIDE_OF_FEW if len(X) < 4096 else _SIDE_OF_MANY))
         self._order = _tree_order(X, n_blocks)
         self._X = X[self._order]
         self._place = np.argsort(self._order)  # where a point of the caller's stands here
         self._blocks = [slice(b[0], b[-1] + 1) for b in np.array_split(np.arange(len(X)), n_blocks)]
         self._cutoff = cutoff
         self._threads = threads or available_threads()
+
+    def mean_distance(self):
+        return root_mean_square_distance(self._X) * self._unit
 
     def nearest(self, targets):
         def of(group):
@@ -53,14 +63,15 @@ class TiledEngine:
         return found
 
     def row_sums(self, bandwidths, targets=None):
-        steps = ladders(np.asarray(bandwidths) / self._unit)
+        steps = ladders(in_unit(bandwidths, self._unit))
         if targets is not None:
             return self._target_sums(steps, len(bandwidths), targets)
         sums = np.zeros((len(self._X), len(bandwidths)))
         pairs = [(I, J) for k, I in enumerate(self._blocks) for J in self._blocks[k:]]
 
         def of(pair):
-            return self._tile_sums(*pair, steps, len(bandwidths))
+            I, J = pair
+            return self._tile_sums(I, J, steps, len(bandwidths))
 
         label = f"degrees at {len(bandwidths)} bandwidths"
         for (I, J), (along, across) in zip(pairs, in_order(of, pairs, threads=self._threads, label=label), strict=True):
@@ -75,12 +86,8 @@ class TiledEngine:
         closest = np.maximum(np.maximum(A.min(axis=0) - B.max(axis=0), B.min(axis=0) - A.max(axis=0)), 0.0)
         if np.sqrt(closest @ closest) > reach(max(ladder.bandwidths[0] for ladder in steps)):
             return along, across
-        center = np.median(A, axis=0)
-        A, B = A - center, B - center
-        sqdist = A @ (-2.0 * B.T)
-        sqdist += np.einsum("nr,nr->n", A, A)[:, None]
-        sqdist += np.einsum("nr,nr->n", B, B)
-        np.maximum(sqdist, 0.0, out=sqdist)
+        narrowest = min(ladder.bandwidths[-1] for ladder in steps)
+        sqdist = _tile_sqdist(A, B, narrowest)
         if I == J:
             np.fill_diagonal(sqdist, np.inf)
         nearest = np.sqrt(sqdist.min())
@@ -88,6 +95,7 @@ class TiledEngine:
         ones_A, ones_B = np.ones(len(A)), np.ones(len(B))
         for ladder in steps:
             for column, eps, weights in ladder_weights(sqdist, ladder, W, cutoff=self._cutoff):
+                checkpoint()
                 if nearest > reach(eps):
                     break
                 along[:, column] = weights @ ones_B
@@ -111,7 +119,7 @@ class TiledEngine:
         return result
 
     def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
-        steps = ladders(np.asarray(bandwidths) / self._unit)
+        steps = ladders(in_unit(bandwidths, self._unit))
         density = degrees[self._order] ** -renormalization
         H = np.empty((len(sample), len(bandwidths), working_dim, working_dim))
         effective = np.empty((len(sample), len(bandwidths)))
@@ -136,42 +144,77 @@ class TiledEngine:
         # how far they are beyond the nearest neighbour of any row, those in reach of ε are always the first n(ε).
         beyond = (sqdist - sqdist.min(axis=1)[:, None]).min(axis=0)
         order = np.argsort(beyond)
-        beyond, sqdist, density = beyond[order], sqdist[:, order], density[order]
+        beyond, sqdist, density = beyond[order], sqdist[:, order], density[order].T
 
         def in_reach(eps):
             return int(np.searchsorted(beyond, reach(eps) ** 2, side="right"))
 
-        widest = in_reach(max(ladder.bandwidths[0] for ladder in steps))
-        points = self._X[order[:widest]]
-        tangents = follow_tangents(points, origin, dim)
-        H = np.empty((len(group), density.shape[1], dim, dim))
-        effective = np.empty((len(group), density.shape[1]))
+        points = self._X[order[: in_reach(max(ladder.bandwidths[0] for ladder in steps))]]
+        find_coordinates = tangent_finder(points, dim)
+        c, m = len(group), len(density)
+        H, effective = np.empty((c, m, dim, dim)), np.empty((c, m))
+        for columns, epsilons, W in self._weight_batches(sqdist, steps, in_reach):
+            b, _, n = W.shape
+            W2 = np.square(W[:, :, : in_reach(epsilons[0] / np.sqrt(2.0))])  # squared weights are those of ε/√2
+            neighbours = W.sum(axis=2)
+            total = at_center + neighbours
+            effective[:, columns] = (total**2 / (at_center + W2.sum(axis=2))).T
+            weighted = (W.reshape(b * c, n) @ points[:n]).reshape(b, c, -1)
+            offset = (weighted - origin * neighbours[:, :, None]) / total[:, :, None]
+            Y = find_coordinates(
+                np.tile(origin, (b, 1)), offset.reshape(b * c, -1), np.tile(at_center, b), W2.reshape(b * c, -1), n
+            )
+            P = W * density[columns, None, :n]
+            P /= (P.sum(axis=2) + density_here[:, columns].T)[:, :, None]
+            H[:, columns] = dual_metric(Y.reshape(b, c, dim, n), P, epsilons[:, None]).swapaxes(0, 1)
+        return H, effective
+
+    def _weight_batches(self, sqdist, steps, in_reach):
+        """Weights (b, c, n) of several bandwidths at once, widest first, as many as fit: (columns, bandwidths, weights)."""
         walks = []
         for ladder in steps:
             n = in_reach(ladder.bandwidths[0])
-            walks.append(ladder_weights(sqdist[:, :n], ladder, np.empty((len(group), n)), cutoff=self._cutoff))
-        for column, eps, weights in heapq.merge(*walks, key=lambda step: -step[1]):
+            walks.append(ladder_weights(sqdist[:, :n], ladder, np.empty((len(sqdist), n)), cutoff=self._cutoff))
+        walk = heapq.merge(*walks, key=lambda step: -step[1])
+        columns: list[int] = []
+        epsilons: list[float] = []
+        batch = np.empty((0, 0, 0))
+        for column, eps, weights in walk:
+            checkpoint()
             n = in_reach(eps)
-            w = weights[:, :n]
-            w2 = np.square(w[:, : in_reach(eps / np.sqrt(2.0))])  # squared weights are those of ε/√2
-            neighbours = w.sum(axis=1)
-            total = at_center + neighbours
-            effective[:, column] = total**2 / (at_center + w2.sum(axis=1))
-            offset = (w @ points[:n] - origin * neighbours[:, None]) / total[:, None]
-            Y = tangents.coordinates(w2, offset, at_center, n)
-            P = w * density[:n, column]
-            P /= (P.sum(axis=1) + density_here[:, column])[:, None]
-            H[:, column] = dual_metric(Y, P, eps)
-        return H, effective
+            if columns and (len(columns) == len(batch) or n < _SHRUNK * batch.shape[2]):
+                yield columns, np.array(epsilons), batch[: len(columns)]
+                columns, epsilons = [], []
+            if not columns:
+                batch = np.zeros((max(1, _BATCH_ELEMENTS // (n * len(weights) + 1)), len(weights), n))
+            batch[len(columns), :, :n] = weights[:, :n]
+            columns.append(column)
+            epsilons.append(eps)
+        if columns:
+            yield columns, np.array(epsilons), batch[: len(columns)]
 
     def _by_groups(self, function, indices, label):
         """Apply ``function`` to groups of places of the given points; yields (positions in ``indices``, result)."""
         places = self._place[indices]
-        size = int(np.clip(_GROUP_ELEMENTS // len(self._X), 8, 50))
         # Points that stand together in the tree see the same neighbours.
-        groups = np.array_split(np.argsort(places, kind="stable"), max(1, -(-len(places) // size)))
+        groups = np.array_split(np.argsort(places, kind="stable"), max(1, -(-len(places) // _GROUP)))
         results = in_order(function, [places[g] for g in groups], threads=self._threads, label=label)
         yield from zip(groups, results, strict=True)
+
+
+def _tile_sqdist(A, B, narrowest):
+    """Squared distances (a, b), by a matrix product if that is accurate enough for bandwidths down to ``narrowest``."""
+    center = np.median(A, axis=0)  # not the mean: an outlier must not carry it away
+    from_A, from_B = A - center, B - center
+    squares_A, squares_B = np.einsum("nr,nr->n", from_A, from_A), np.einsum("nr,nr->n", from_B, from_B)
+    sqdist = from_A @ (-2.0 * from_B.T)
+    sqdist += squares_A[:, None]
+    sqdist += squares_B
+    np.maximum(sqdist, 0.0, out=sqdist)
+    # Both ends of a close pair are about as far from the centre; the errors of distant pairs do not count.
+    error = 4.0 * np.finfo(float).eps * min(squares_A.max(), squares_B.max())
+    smallest = max(narrowest**2, sqdist.min() / reach(1.0) ** 2)  # ε² at which the closest pair begins to weigh
+    return cdist(A, B, "sqeuclidean") if error > _EXPONENT_ERROR * smallest else sqdist
 
 
 def _tree_order(X, n_blocks):

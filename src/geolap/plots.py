@@ -1,0 +1,38 @@
+"""Plots: a result in, matplotlib Axes out."""
+
+import numpy as np
+
+__all__ = ["plot_selection"]
+
+# From the colour-blind safe palette of Okabe & Ito.
+_CURVE, _CHOICE, _ARTEFACT = "#0072B2", "#D55E00", "#999999"
+
+
+def plot_selection(selection, ax=None):
+    """The curve of a `Selection` on a log axis, with its minima, interval and bound on locality."""
+    ax = _axes(ax)
+    finite = np.isfinite(selection.scores)
+    ax.semilogx(selection.bandwidths[finite], selection.scores[finite], color=_CURVE, lw=1.5, zorder=2)
+    if selection.interval is not None:
+        ax.axvspan(*selection.interval, color=_CHOICE, alpha=0.15, lw=0, label="95 % interval")
+    ax.axvline(selection.bandwidth, color=_CHOICE, lw=1.2, label=f"ε̂ = {selection.bandwidth:.3g}")
+    if selection.bound is not None and selection.bound < selection.bandwidths[-1]:
+        ax.axvspan(selection.bound, selection.bandwidths[-1], color=_ARTEFACT, alpha=0.2, lw=0, label="no longer local")
+    for minimum in selection.minima:
+        colour = _CHOICE if minimum.local else _ARTEFACT
+        ax.plot(minimum.bandwidth, minimum.score, "o", ms=5, mfc="none", mec=colour, mew=1.5, zorder=3)
+    ax.set_xlabel("bandwidth ε (unit of the data)")
+    ax.set_ylabel(f"score ({selection.method})")
+    ax.set_xlim(selection.bandwidths[0], selection.bandwidths[-1])
+    ax.legend(frameon=False)
+    return ax
+
+
+def _axes(ax):
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("Plots need matplotlib, which is not installed: pip install 'geolap[plot]'.") from None
+    return plt.subplots(layout="constrained")[1]

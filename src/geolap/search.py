@@ -1,0 +1,198 @@
+"""The search: from a function of the bandwidth to its minima, a choice among them, an interval and a status.
+
+Knows no geometry.  It works on a table of values, one row per evaluation point, whose column means are the curve; the
+spread over rows tells a minimum from noise.  All steps are in log ε.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .selection import Minimum, Status
+
+__all__ = ["Curve", "choose", "local_minima", "log_grid", "refine", "resampled_interval"]
+
+# Bandwidths per factor of two in the scan.  Real curves are steep and have several minima: fewer miss some.
+STEPS_PER_OCTAVE = 4
+# Refined minima are within this of the true ones, in log ε.
+TOLERANCE = 0.005
+# Ripples of the curve below this are rounding, not minima.
+_RIPPLE = 1e-9
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Bandwidths (m,), ascending, and values (n, m) whose column means are minimised."""
+
+    bandwidths: np.ndarray
+    values: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        return self.values.mean(axis=0)
+
+    def joined(self, other: "Curve") -> "Curve":
+        """Both curves as one."""
+        bandwidths, first = np.unique(np.concatenate([self.bandwidths, other.bandwidths]), return_index=True)
+        return Curve(bandwidths, np.concatenate([self.values, other.values], axis=1)[:, first])
+
+
+def log_grid(low, high):
+    """Bandwidths of ratio 2^(1/4) from ``high`` down to at most ``low``, ascending."""
+    steps = max(int(np.ceil(STEPS_PER_OCTAVE * np.log2(high / low))), 8)
+    return high * 2.0 ** (-np.arange(steps, -1, -1) / STEPS_PER_OCTAVE)
+
+
+def local_minima(scores):
+    """Indices of interior points below what surrounds them; of a plateau, the middle."""
+    found = []
+    k = 1
+    while k < len(scores) - 1:
+        last = k
+        while last < len(scores) - 2 and scores[last + 1] == scores[k]:
+            last += 1
+        if scores[k - 1] > scores[k] and scores[last + 1] > scores[last]:
+            found.append((k + last) // 2)
+        k = last + 1
+    return [k for k in found if _barrier(scores, k)[1] > _RIPPLE * max(1.0, abs(scores[k]))]
+
+
+def _barrier(scores, k):
+    """Where the curve must climb to on the way from minimum k to a lower place, and how high that is above it.
+
+    On a side without a lower place, the way ends at the end of the curve.
+    """
+    peaks = []
+    for side in (np.arange(k - 1, -1, -1), np.arange(k + 1, len(scores))):
+        lower = np.flatnonzero(scores[side] < scores[k])
+        way = side[: lower[0]] if lower.size else side
+        if way.size:
+            peaks.append(way[np.argmax(np.where(np.isfinite(scores[way]), scores[way], np.inf))])
+    peak = min(peaks, key=lambda p: scores[p])
+    return peak, scores[peak] - scores[k]
+
+
+def refine(curve: Curve, evaluate: Callable[[np.ndarray], np.ndarray]) -> Curve:
+    """The curve with every local minimum pinned down to `TOLERANCE`.
+
+    ``evaluate`` gives values (n, m) for new bandwidths; in each round it is asked about all minima that are not yet closed
+    in: three points about the lowest place of the parabola through what is known.  Two rounds are the rule.
+    """
+    todo = [np.log(curve.bandwidths[[k - 1, k + 1]]) for k in local_minima(curve.mean)]
+    for _ in range(12):
+        log, mean = np.log(curve.bandwidths), curve.mean
+        probes, again = [], []
+        for low, high in todo:
+            inside = np.flatnonzero((log >= low) & (log <= high))
+            k = inside[np.argmin(mean[inside])]
+            if k in (inside[0], inside[-1]):
+                continue  # an end is the lowest: what looked like a minimum was noise
+            new = _probes(log[k - 1 : k + 2], mean[k - 1 : k + 2])
+            if new:
+                probes += new
+                again.append(log[[k - 1, k + 1]])
+        if not probes:
+            break
+        todo = again
+        curve = curve.joined(Curve(np.exp(probes), evaluate(np.exp(probes))))
+    return curve
+
+
+def _probes(x, y):
+    """Where to look next for the minimum inside three points; nowhere when the outer two are within the tolerance."""
+    if np.diff(x).max() <= TOLERANCE:
+        return []
+    step = max(0.95 * TOLERANCE, 0.06 * (x[2] - x[0]))
+    vertex = _vertex(x, y)
+    if abs(vertex - x[1]) < 0.5 * step:
+        vertex = x[1]
+    probes = [vertex - step, vertex, vertex + step]
+    return [p for p in probes if x[0] < p < x[2] and np.abs(p - x).min() > 0.2 * step]
+
+
+def _vertex(x, y):
+    """Lowest point of the parabola through three points whose middle is the lowest, kept between the outer two."""
+    left, right = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
+    if not (np.isfinite(left) and np.isfinite(right) and right > left):
+        return x[1]
+    vertex = 0.5 * (x[0] + x[1]) - left * 0.5 * (x[2] - x[0]) / (right - left)
+    margin = 0.1 * (x[2] - x[0])  # a step towards an outer point must leave it behind
+    return float(np.clip(vertex, x[0] + margin, x[2] - margin))
+
+
+def minima_of(curve: Curve, bound=np.inf) -> tuple[Minimum, ...]:
+    """Every minimum of the curve with its depth and noise; those beyond ``bound`` are not local.
+
+    A ripple within one step of the scan from a lower minimum, and not deeper than noise, belongs to it.
+    """
+    found: list[Minimum] = []
+    for minimum in sorted(_all_minima(curve, bound), key=lambda m: m.score):
+        beside = any(abs(np.log2(minimum.bandwidth / m.bandwidth)) <= 1.0 / STEPS_PER_OCTAVE for m in found)
+        if minimum.clear or not beside:
+            found.append(minimum)
+    return tuple(sorted(found, key=lambda m: m.bandwidth))
+
+
+def _all_minima(curve, bound):
+    mean = curve.mean
+    for k in local_minima(mean):
+        peak, depth = _barrier(mean, k)
+        noise = 0.0
+        if len(curve.values) > 1 and np.isfinite(depth):
+            difference = curve.values[:, peak] - curve.values[:, k]
+            noise = float(difference.std(ddof=1) / np.sqrt(len(difference)))
+        local = bool(curve.bandwidths[k] <= bound)
+        yield Minimum(float(curve.bandwidths[k]), float(mean[k]), float(depth), noise, local)
+
+
+def choose(curve: Curve, minima, *, rule="global", bound=np.inf) -> tuple[float, Status]:
+    """The bandwidth by the rule, and how good the choice is.
+
+    ``"global"`` takes the lowest minimum within the bound, ``"first"`` the smallest bandwidth that is a minimum by more
+    than noise.  Without any minimum the lower end of the curve is taken, and the status says so.
+    """
+    candidates = [m for m in minima if m.local]
+    if not candidates:
+        inside = np.flatnonzero(curve.bandwidths <= bound)
+        inside = inside if inside.size else np.array([0])
+        mean = curve.mean[inside]
+        if (
+            not np.isfinite(mean).any()
+            or np.nanmax(np.where(np.isfinite(mean), mean, np.nan)) - mean.min() < 1e-3 * mean.min()
+        ):
+            return float(curve.bandwidths[inside[np.argmin(mean)]]), Status.FLAT
+        k = int(np.argmin(mean))
+        return float(curve.bandwidths[inside[k]]), Status.UPPER_END if 2 * k >= len(inside) else Status.LOWER_END
+    lowest = min(candidates, key=lambda m: m.score)
+    clear = [m for m in candidates if m.clear]
+    best = clear[0] if rule == "first" and clear else lowest
+    if not best.clear:
+        return best.bandwidth, Status.FLAT
+    rivals = [m for m in clear if m is not best and m.score <= best.score + max(2.0 * m.noise, 0.05 * best.score)]
+    return best.bandwidth, Status.SEVERAL if rivals else Status.INTERIOR
+
+
+def resampled_interval(curve: Curve, bandwidth, *, rule="global", bound=np.inf, random_state, level=0.95, n_resamples=500):
+    """Where the choice falls when the evaluation points are drawn anew from themselves.
+
+    Costs nothing but sums: the values at every evaluation point and bandwidth are at hand.  With ``rule="first"`` the
+    minimum nearest to the chosen one counts in each resample.
+    """
+    n = len(curve.values)
+    inside = np.flatnonzero(np.isfinite(curve.values).all(axis=0))
+    if n < 2 or inside.size < 3:
+        return None
+    log, values = np.log(curve.bandwidths[inside]), curve.values[:, inside]
+    counts = random_state.multinomial(n, np.full(n, 1.0 / n), size=n_resamples)
+    chosen = []
+    for mean in counts @ values / n:
+        low = np.flatnonzero((mean[1:-1] < mean[:-2]) & (mean[1:-1] <= mean[2:])) + 1
+        low = low[log[low] <= np.log(bound)]
+        if low.size:
+            k = low[np.argmin(mean[low] if rule == "global" else np.abs(log[low] - np.log(bandwidth)))]
+            chosen.append(_vertex(log[k - 1 : k + 2], mean[k - 1 : k + 2]))
+    if len(chosen) < n_resamples // 2:
+        return None
+    low, high = np.exp(np.quantile(chosen, [0.5 - level / 2, 0.5 + level / 2]))
+    return float(min(low, bandwidth)), float(max(high, bandwidth))

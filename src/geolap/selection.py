@@ -1,0 +1,128 @@
+"""Selection: what a way to choose ε answers with, and the words for how good the answer is."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Minimum", "Selection", "Status"]
+
+
+class Status(Enum):
+    """How far a selected bandwidth can be trusted; the value is the sentence to print."""
+
+    INTERIOR = "A clear minimum inside the searched range."
+    SEVERAL = (
+        "Several minima are nearly as good: the data has more than one scale. Look at the minima; rule='first' takes the "
+        "finest one."
+    )
+    FLAT = (
+        "The curve is flat: no bandwidth is better than its neighbours by more than the noise of the evaluation points. "
+        "Raise n_sample, or doubt that the data has a scale."
+    )
+    LOWER_END = (
+        "The curve falls towards the lower end of the range, where most points have no neighbours: no local scale was "
+        "found. Look for duplicates or quantised features."
+    )
+    UPPER_END = (
+        "The curve falls towards the upper end of the range: no minimum below the bound on locality. Raise max_share to "
+        "look further, and distrust what it finds there."
+    )
+    FALLS_APART = (
+        "The graph falls apart at this bandwidth: more than a tenth of the evaluation points see no neighbour. Use a larger "
+        "minimum, remove outliers, or let the bandwidth vary from place to place."
+    )
+
+    def __str__(self):
+        return self.value
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """One minimum of the curve.
+
+    Attributes
+    ----------
+    bandwidth, score : float
+    depth : float
+        How far the curve must rise on the way to a lower one (or to the end of the range, where there is none).
+    noise : float
+        Standard error of that depth over evaluation points; 0 if unknown.
+    local : bool
+        Whether neighbourhoods are still local there; a minimum beyond the bound is the global-scale artefact.
+    """
+
+    bandwidth: float
+    score: float
+    depth: float
+    noise: float = 0.0
+    local: bool = True
+
+    @property
+    def clear(self) -> bool:
+        """Deeper than twice its noise."""
+        return self.depth > 2.0 * self.noise
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A chosen bandwidth with the reasons for it.
+
+    Attributes
+    ----------
+    bandwidth : float
+        ε̂, in the unit of the data, for exp(−d²/ε²).
+    bandwidths, scores : ndarray (m,)
+        The curve that was minimised, ascending in ε, with the refined minima among its points.
+    minima : tuple of Minimum
+        Every minimum found, ascending in ε.
+    interval : (float, float) or None
+        Where ε̂ falls in 95 % of resamplings of the evaluation points.
+    status : Status
+        How far to trust it; prints as a sentence.
+    method : str
+    bound : float or None
+        The largest bandwidth at which neighbourhoods count as local.
+    details : dict
+        What else the method has to say.
+    """
+
+    bandwidth: float
+    bandwidths: np.ndarray = field(repr=False)
+    scores: np.ndarray = field(repr=False)
+    minima: tuple[Minimum, ...] = field(repr=False)
+    interval: tuple[float, float] | None
+    status: Status = field(repr=False)
+    method: str
+    bound: float | None = field(default=None, repr=False)
+    details: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def explain(self) -> str:
+        """The answer in words."""
+        lines = [f"Bandwidth {self.bandwidth:.4g} (method {self.method})"]
+        if self.interval is not None:
+            low, high = self.interval
+            lines.append(f"95 % interval {low:.4g} to {high:.4g}, over resampled evaluation points")
+        lines.append(str(self.status))
+        if self.minima:
+            lines.append("Minima of the curve:")
+        for minimum in self.minima:
+            if not minimum.local:
+                meaning = "global-scale artefact: neighbourhoods there are a large share of the data"
+            elif minimum.bandwidth == self.bandwidth:
+                meaning = "selected"
+            elif minimum.clear:
+                meaning = "another scale of the data"
+            else:
+                meaning = "within noise"
+            lines.append(f"  {minimum.bandwidth:10.4g}  score {minimum.score:.3f}  {meaning}")
+        if self.bound is not None:
+            lines.append(f"Neighbourhoods are local up to bandwidth {self.bound:.4g}.")
+        return "\n".join(lines)
+
+    def plot(self, ax=None):
+        """Draw the curve with its minima, interval and bound; returns the matplotlib Axes."""
+        from .plots import plot_selection
+
+        return plot_selection(self, ax)

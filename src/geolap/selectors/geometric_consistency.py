@@ -1,0 +1,191 @@
+"""GC and GC⁻¹: the bandwidth at which the Laplacian's metric agrees with the data's.
+
+.. math:: \\hat ε = \\arg\\min_ε D(ε)
+
+(equation 8 of the paper) within the range from ε_min, where nearly all points have lost their neighbours, to
+ε_max, the root mean square distance, and below the bound on locality.
+"""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from ..consistency import Consistency
+from ..engines import make_engine
+from ..search import Curve, choose, log_grid, minima_of, refine, resampled_interval
+from ..selection import Selection, Status
+from ..validation import check_choice, check_number, check_points, check_sample, check_working_dim
+
+__all__ = ["GeometricConsistency"]
+
+# A point whose neighbours weigh less than this together counts as isolated (the paper's γ).
+_ISOLATED = 1e-4
+# Below ε_min all but this share of the evaluation points are isolated, so D ≥ 0.95 there and nothing is missed.
+_NOT_ISOLATED = 0.05
+
+
+class GeometricConsistency(BaseEstimator):
+    """Choose the kernel bandwidth by geometric self-consistency.
+
+    Minimises the mean over evaluation points of ‖H_i(ε) − I‖, where H_i is the dual metric that the graph Laplacian
+    implies in tangent coordinates at x_i (see `geolap.distortion`).
+
+    The scan covers every bandwidth of ratio 2^(1/4) from ε_min to ε_max; every local minimum is then pinned down to
+    0.5 %.  During that refinement the degrees of the points are interpolated between scanned bandwidths, which changes D by
+    less than one part in a thousand (`tests/test_geometric_consistency.py`); all else is exact.
+
+    Parameters
+    ----------
+    working_dim : int, default 1
+        d', the number of tangent directions compared.  1 is the most stable.
+    dual : bool, default True
+        Compare H with the identity (the paper's GC); False compares H⁻¹ (GC⁻¹).
+    n_sample : int or None, default 200
+        Number of random evaluation points; None takes all.
+    rule : {"global", "first"}, default "global"
+        Take the lowest minimum, or the smallest bandwidth that is a minimum by more than noise.
+    max_share : float, default 0.2
+        Bound on locality: the search ends where the median effective neighbourhood holds this share of all points.  At
+        the scale of the whole data set H passes through the identity once more although nothing local is measured.
+    cutoff : float, optional
+        Weights beyond ``cutoff``·ε are zero.
+    engine : {"auto", "tiled", "dense"}, default "auto"
+    random_state : int, RandomState or None
+        Chooses the evaluation points and the resamples behind the interval.
+    squared : bool, default False
+        Average squared norms.
+    renormalization : float, default 1.0
+        λ of the Laplacian.
+    threads : int, optional
+        By default every core that the process may use.  Does not change the result.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+        ε̂
+    selection_ : Selection
+        The curve, all minima, an interval, and a status in words.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X had column names.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_torus(800, random_state=0).data
+    >>> gc = geolap.GeometricConsistency(working_dim=2, random_state=0).fit(X)
+    >>> round(gc.bandwidth_, 1)
+    0.6
+    >>> print(gc.selection_.status)
+    A clear minimum inside the searched range.
+    """
+
+    def __init__(
+        self,
+        working_dim=1,
+        dual=True,
+        n_sample=200,
+        rule="global",
+        max_share=0.2,
+        cutoff=None,
+        engine="auto",
+        random_state=None,
+        *,
+        squared=False,
+        renormalization=1.0,
+        threads=None,
+    ):
+        self.working_dim = working_dim
+        self.dual = dual
+        self.n_sample = n_sample
+        self.rule = rule
+        self.max_share = max_share
+        self.cutoff = cutoff
+        self.engine = engine
+        self.random_state = random_state
+        self.squared = squared
+        self.renormalization = renormalization
+        self.threads = threads
+
+    def fit(self, X, y=None):
+        """Choose the bandwidth for the points X (n_points, n_features); y is ignored."""
+        points = check_points(X)
+        validate_data(self, X, skip_check_array=True)
+        working_dim = check_working_dim(self.working_dim, points)
+        check_choice("rule", self.rule, ("global", "first"))
+        check_number("max_share", self.max_share, low=0, high=1, open_low=True)
+        check_number("renormalization", self.renormalization, low=0)
+        if self.n_sample is not None:
+            check_number("n_sample", self.n_sample, Integral, low=1)
+        random_state = check_random_state(self.random_state)
+
+        engine = make_engine(points, self.engine, cutoff=self.cutoff, threads=self.threads)
+        sample = check_sample(self.n_sample, len(points), random_state)
+        problem = Consistency(engine, sample, working_dim, self.dual, self.squared, self.renormalization)
+
+        bandwidths = log_grid(_lowest_bandwidth(engine, sample, len(points)), engine.mean_distance())
+        sums = engine.row_sums(bandwidths)
+        scan = problem.curve(bandwidths, sums)
+        share = np.median(scan.effective_neighbors, axis=0) / len(points)
+        bound = _bound(bandwidths, share, self.max_share)
+
+        def refined(new):
+            return problem.curve(new, _between(bandwidths, sums, new)).per_point
+
+        curve = refine(Curve(bandwidths, scan.per_point), refined)
+        minima = minima_of(curve, bound)
+        bandwidth, status = choose(curve, minima, rule=self.rule, bound=bound)
+        alone = sums[sample][:, np.argmin(np.abs(np.log(bandwidths / bandwidth)))] < _ISOLATED
+        if alone.mean() > 0.1:
+            status = Status.FALLS_APART
+        self.selection_ = Selection(
+            bandwidth=bandwidth,
+            bandwidths=curve.bandwidths,
+            scores=curve.mean,
+            minima=minima,
+            interval=resampled_interval(curve, bandwidth, rule=self.rule, bound=bound, random_state=random_state),
+            status=status,
+            method="gc" if self.dual else "gc_inverse",
+            bound=bound,
+            details={"scanned": bandwidths, "share": share, "sample": sample, "per_point": curve.values},
+        )
+        self.bandwidth_ = bandwidth
+        return self
+
+
+def _lowest_bandwidth(engine, sample, n_points):
+    """ε_min: Σ_{j≠i} W_ij < γ is certain for a point whose nearest neighbour is at δ when N exp(−δ²/ε²) < γ."""
+    nearest = np.quantile(engine.nearest(sample), _NOT_ISOLATED)
+    return float(nearest / np.sqrt(np.log(n_points / _ISOLATED)))
+
+
+def _bound(bandwidths, share, max_share):
+    """The largest bandwidth whose share of effective neighbours stays within the bound, interpolated in log ε."""
+    if share[-1] <= max_share:
+        return float(bandwidths[-1])
+    if share[0] > max_share:
+        return float(bandwidths[0])
+    return float(np.exp(np.interp(max_share, np.maximum.accumulate(share), np.log(bandwidths))))
+
+
+def _between(bandwidths, sums, new):
+    """Row sums at new bandwidths from those on the scanned grid: log s is smooth in log ε.
+
+    Eight-point Lagrange interpolation, kept between the scanned neighbours since sums grow with ε.  The sums leave out the
+    point's own weight 1; with it, log s would have a kink where the neighbours begin to outweigh it.
+    """
+    order = 8
+    x = np.log(bandwidths)
+    logs = np.log(np.maximum(sums, np.finfo(float).tiny))
+    result = np.empty((len(sums), len(new)))
+    for column, at in enumerate(np.log(new)):
+        above = int(np.clip(np.searchsorted(x, at), 1, len(x) - 1))
+        first = int(np.clip(above - order // 2, 0, len(x) - order))
+        nodes = x[first : first + order]
+        weights = [np.prod((at - np.delete(nodes, k)) / (nodes[k] - np.delete(nodes, k))) for k in range(order)]
+        between = logs[:, first : first + order] @ np.array(weights)
+        result[:, column] = np.exp(np.clip(between, logs[:, above - 1], logs[:, above]))
+    return result

@@ -1,0 +1,162 @@
+"""What the public functions accept, and the sentences they answer with otherwise.
+
+Every sentence has three parts: what must hold, what was given, what to do.
+"""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+
+__all__ = ["check_bandwidths", "check_choice", "check_number", "check_points", "check_sample", "check_working_dim"]
+
+# How many rows are looked at together, so that checking a memory-mapped file does not load it.
+_ROWS = 65536
+
+
+def check_points(X):
+    """Points as a 2-D array of finite real numbers with at least three distinct rows; the dtype is kept.
+
+    Nothing is copied unless the input is not an array of numbers yet.
+    """
+    if sparse.issparse(X):
+        raise TypeError(
+            f"Points must be a dense array (n_points, n_features); a sparse matrix of shape {X.shape} was given: call "
+            "X.toarray() if that fits in memory, or reduce it first, for instance with TruncatedSVD."
+        )
+    A = np.asarray(X)
+    if A.dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: points must be real numbers; {A.dtype} was given: pass real and imaginary parts "
+            "as separate features, np.hstack([X.real, X.imag])."
+        )
+    if A.dtype.kind not in "biuf":
+        try:
+            A = A.astype(float) if A.dtype.kind == "O" else _no_numbers(A)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"Points must be numbers; an array of dtype {np.asarray(X).dtype} was given ({error}): keep the numeric "
+                "columns, and encode the others if they matter."
+            ) from None
+    if A.ndim != 2:
+        raise ValueError(
+            f"Points must be a 2-D array (n_points, n_features); an array of shape {A.shape} was given: Reshape your data "
+            "with X.reshape(-1, 1) if it is one feature, X.reshape(len(X), -1) if each entry is an image."
+        )
+    if A.shape[1] == 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape={A.shape}) while a minimum of 1 is required: pass at least one column."
+        )
+    if len(A) < 3:
+        raise ValueError(
+            f"Found n_samples={len(A)} (shape={A.shape}) while a minimum of 3 is required: a scale needs at least three "
+            "distinct points; pass more rows."
+        )
+    for start in range(0, len(A), _ROWS) if A.dtype.kind == "f" else ():
+        finite = np.isfinite(A[start : start + _ROWS])
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            value = "NaN" if np.isnan(A[start + row, column]) else "inf"
+            raise ValueError(
+                f"Points must be finite; the input contains {value}, first at row {start + row}, column {column}: remove "
+                "such rows or fill them in, for instance with sklearn.impute.SimpleImputer."
+            )
+    if distinct_points(A, 3) < 3:
+        raise ValueError(
+            f"At least three distinct points are needed; the {len(A)} given ones have {distinct_points(A, 3)}: check that "
+            "the columns are what you meant."
+        )
+    return A
+
+
+def _no_numbers(A):
+    raise (
+        TypeError(f"argument must be a string or a number, not {A.dtype.name}")
+        if A.dtype.kind in "mMV"
+        else ValueError(f"the first entry is {A.flat[0]!r}" if A.size else "it is empty")
+    )
+
+
+def distinct_points(X, enough):
+    """The number of distinct rows, counted no further than ``enough``."""
+    n = 4 * enough
+    while True:
+        found = len(np.unique(X[:n], axis=0))
+        if found >= enough or n >= len(X):
+            return min(found, enough)
+        n *= 8
+
+
+def check_working_dim(working_dim, X):
+    """The working dimension d', at most the number of features and less than the number of distinct points."""
+    check_number("working_dim", working_dim, Integral, low=1)
+    if working_dim > X.shape[1]:
+        raise ValueError(
+            f"working_dim must be at most the number of features; {working_dim} was given for {X.shape[1]} feature(s): "
+            "lower it (1 is the most stable choice)."
+        )
+    distinct = distinct_points(X, working_dim + 1)
+    if working_dim >= distinct:
+        raise ValueError(
+            f"working_dim must be less than the number of distinct points; {working_dim} was given for {distinct} of them: "
+            "lower it (1 is the most stable choice) or pass more points."
+        )
+    return int(working_dim)
+
+
+def check_bandwidths(bandwidths):
+    """Bandwidths as a 1-D float array of positive finite numbers."""
+    given = np.atleast_1d(np.asarray(bandwidths, dtype=float))
+    if given.ndim != 1 or given.size == 0:
+        raise ValueError(
+            f"bandwidths must be a number or a 1-D sequence of numbers; shape {given.shape} was given: pass for instance "
+            "np.geomspace(low, high, 20)."
+        )
+    wrong = given[~(np.isfinite(given) & (given > 0))]
+    if wrong.size:
+        raise ValueError(
+            f"bandwidths must be positive and finite; {wrong[0]} was given: a bandwidth is a length in the unit of the data."
+        )
+    return given
+
+
+def check_number(name, value, kind=Real, *, low, high=np.inf, open_low=False):
+    """A number of the given kind in the given range."""
+    good = isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
+    if not good or (open_low and value == low):
+        noun = "a whole number" if kind is Integral else "a number"
+        limits = f"{'above' if open_low else 'of at least'} {low}" + (f" and at most {high}" if np.isfinite(high) else "")
+        raise ValueError(f"{name} must be {noun} {limits}; {value!r} was given: choose one in that range.")
+    return value
+
+
+def check_choice(name, value, choices):
+    """One of a few words."""
+    if value not in choices:
+        words = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {words}; {value!r} was given: choose one of them.")
+    return value
+
+
+def check_sample(sample, n_points, random_state):
+    """Indices of the evaluation points: all of them (None), a random number of them (int), or those given."""
+    if sample is None:
+        return np.arange(n_points)
+    if isinstance(sample, Integral) and not isinstance(sample, bool):
+        check_number("the number of evaluation points", sample, Integral, low=1)
+        if sample >= n_points:
+            return np.arange(n_points)
+        return np.sort(check_random_state(random_state).choice(n_points, int(sample), replace=False))
+    indices = np.asarray(sample)
+    if indices.ndim != 1 or indices.size == 0 or indices.dtype.kind not in "iu":
+        raise ValueError(
+            "sample must be None, a number of points or a 1-D sequence of row indices; "
+            f"shape {indices.shape} and dtype {indices.dtype} were given: pass integers."
+        )
+    if indices.min() < 0 or indices.max() >= n_points:
+        raise ValueError(
+            f"sample must hold row indices from 0 to {n_points - 1}; {indices.min()} to {indices.max()} were given: "
+            "leave out the others."
+        )
+    return indices

@@ -1,0 +1,33 @@
+"""Shared data: the benchmark sets are read once."""
+
+from functools import cache
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from geolap.datasets import load_ssl_book
+
+matplotlib.use("Agg")
+
+
+@cache
+def _real(name):
+    X = load_digits().data if name == "digits" else load_ssl_book(name).data
+    X.setflags(write=False)
+    return X
+
+
+@pytest.fixture(scope="session")
+def real():
+    """Points of a real data set by name, read-only."""
+    return _real
+
+
+@pytest.fixture(params=["dome_d1", "hourglass_d2"])
+def oracle(request):
+    """Points, evaluation points and the distortions that the authors' own code computes on them."""
+    with np.load(Path(__file__).parent / "data" / f"{request.param}.npz") as content:
+        return dict(content)

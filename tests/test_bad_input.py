@@ -1,0 +1,117 @@
+"""Every refusal is a sentence: what must hold, what was given, what to do."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import geolap
+
+GOOD = np.random.default_rng(0).standard_normal((20, 3))
+
+
+def with_value(value):
+    X = GOOD.copy()
+    X[7, 1] = value
+    return X
+
+
+@pytest.mark.parametrize("call", [lambda X: geolap.distortion(X, 0.5), lambda X: geolap.select_bandwidth(X)])
+@pytest.mark.parametrize(
+    ("X", "error", "sentence"),
+    [
+        (with_value(np.nan), ValueError, r"Points must be finite; the input contains NaN, first at row 7, column 1: remove"),
+        (with_value(-np.inf), ValueError, r"Points must be finite; the input contains inf, first at row 7, column 1"),
+        (GOOD[:2], ValueError, r"n_samples=2 \(shape=\(2, 3\)\) while a minimum of 3 is required"),
+        (np.repeat(GOOD[:2], 9, axis=0), ValueError, r"At least three distinct points are needed; the 18 given ones have 2"),
+        (np.ones((10, 4)), ValueError, r"At least three distinct points are needed; the 10 given ones have 1"),
+        (np.arange(9.0), ValueError, r"2-D array .* shape \(9,\) was given: Reshape your data with X.reshape\(-1, 1\)"),
+        (np.zeros((4, 2, 2)), ValueError, r"2-D array .* shape \(4, 2, 2\) was given"),
+        (np.array(3.0), ValueError, r"2-D array .* shape \(\) was given"),
+        (
+            np.array([["a", "b"], ["c", "d"], ["e", "f"]]),
+            ValueError,
+            r"Points must be numbers; .* 'a'.*keep the numeric columns",
+        ),
+        (np.array([[1.0, "x"]] * 4, dtype=object), ValueError, r"Points must be numbers; .*could not convert string"),
+        (np.full((4, 2), np.datetime64("2026-01-01")), TypeError, r"Points must be numbers; .*datetime64"),
+        (GOOD + 1j, ValueError, r"Complex data not supported: .*np.hstack\(\[X.real, X.imag\]\)"),
+        (
+            sparse.csr_array(GOOD),
+            TypeError,
+            r"dense array .* sparse matrix of shape \(20, 3\) was given: call X.toarray\(\)",
+        ),
+        (np.empty((5, 0)), ValueError, r"0 feature\(s\) \(shape=\(5, 0\)\) while a minimum of 1 is required"),
+        (np.empty((0, 3)), ValueError, r"n_samples=0"),
+        (None, TypeError, r"Points must be numbers"),
+    ],
+)
+def test_points(call, X, error, sentence):
+    with pytest.raises(error, match=sentence):
+        call(X)
+
+
+@pytest.mark.parametrize(
+    ("bandwidths", "sentence"),
+    [
+        (0.0, r"bandwidths must be positive and finite; 0.0 was given"),
+        ([0.5, -1.0], r"bandwidths must be positive and finite; -1.0 was given"),
+        (np.nan, r"bandwidths must be positive and finite; nan was given"),
+        (np.inf, r"bandwidths must be positive and finite; inf was given"),
+        ([], r"bandwidths must be a number or a 1-D sequence of numbers; shape \(0,\) was given"),
+        ([[1.0]], r"shape \(1, 1\) was given"),
+    ],
+)
+def test_bandwidths(bandwidths, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        geolap.distortion(GOOD, bandwidths)
+
+
+@pytest.mark.parametrize(
+    "call", [lambda X, d: geolap.distortion(X, 0.5, d), lambda X, d: geolap.select_bandwidth(X, working_dim=d)]
+)
+@pytest.mark.parametrize(
+    ("X", "working_dim", "sentence"),
+    [
+        (GOOD, 4, r"working_dim must be at most the number of features; 4 was given for 3 feature\(s\): lower it"),
+        (GOOD[:3], 3, r"working_dim must be less than the number of distinct points; 3 was given for 3 of them: lower it"),
+        (np.repeat(GOOD[:3], 5, axis=0), 3, r"less than the number of distinct points; 3 was given for 3 of them"),
+        (GOOD, 0, r"working_dim must be a whole number of at least 1; 0 was given"),
+        (GOOD, 1.5, r"working_dim must be a whole number of at least 1; 1.5 was given"),
+        (GOOD, True, r"working_dim must be a whole number"),
+    ],
+)
+def test_working_dim(call, X, working_dim, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call(X, working_dim)
+
+
+@pytest.mark.parametrize(
+    ("sample", "sentence"),
+    [
+        (0, r"the number of evaluation points must be a whole number of at least 1; 0 was given"),
+        ([0, 20], r"row indices from 0 to 19; 0 to 20 were given"),
+        ([-1], r"row indices from 0 to 19"),
+        ([0.5], r"sample must be None, a number of points or a 1-D sequence of row indices; shape \(1,\) and dtype float64"),
+        ([], r"sample must be None"),
+    ],
+)
+def test_sample(sample, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        geolap.distortion(GOOD, 0.5, sample=sample)
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"rule": "best"}, r"rule must be one of 'global', 'first'; 'best' was given"),
+        ({"max_share": 0}, r"max_share must be a number above 0 and at most 1; 0 was given"),
+        ({"max_share": 1.5}, r"max_share must be a number above 0 and at most 1; 1.5 was given"),
+        ({"n_sample": 0}, r"n_sample must be a whole number of at least 1; 0 was given"),
+        ({"renormalization": -1}, r"renormalization must be a number of at least 0; -1 was given"),
+        ({"engine": "abacus"}, r"engine must be one of 'auto', 'dense', 'tiled'; 'abacus' was given"),
+        ({"method": "guess"}, r"method must be one of 'gc'; 'guess' was given"),
+    ],
+)
+def test_parameters(params, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        geolap.select_bandwidth(GOOD, **params)

@@ -1,0 +1,108 @@
+"""The plain formulas, on cases that can be done on paper."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from geolap.kernel import gaussian
+from geolap.laplacian import laplacian, transition
+from geolap.metric import departure, dual_metric
+from geolap.tangent import tangent_basis, tangent_finder
+
+
+def circle(n):
+    angle = 2 * np.pi * np.arange(n) / n
+    return np.column_stack([np.cos(angle), np.sin(angle)]), angle
+
+
+def test_laplacian_annihilates_constants():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    W = gaussian(cdist(X, X, "sqeuclidean"), 1.0)
+    L = laplacian(transition(W, W.sum(axis=1)), 1.0)
+    np.testing.assert_allclose(L @ np.ones(30), 0.0, atol=1e-12)
+
+
+def test_laplacian_of_the_circle_has_its_eigenfunctions():
+    X, angle = circle(400)
+    W = gaussian(cdist(X, X, "sqeuclidean"), 0.1)
+    L = laplacian(transition(W, W.sum(axis=1)), 0.1)
+    for k in (1, 2, 3):
+        np.testing.assert_allclose(L @ np.cos(k * angle), -(k**2) * np.cos(k * angle), rtol=0.02, atol=0.02)
+
+
+def test_transition_rows_do_not_see_a_change_of_density_to_first_order():
+    # Points on a line whose density falls like 1/(1 + x): with λ = 1 the walk drifts nowhere.
+    x = np.expm1(np.linspace(0, 1, 800))[:, None]
+    W = gaussian(cdist(x, x, "sqeuclidean"), 0.1)
+    drift = {lam: (transition(W, W.sum(axis=1), renormalization=lam) @ x - x)[400, 0] for lam in (0.0, 1.0)}
+    assert abs(drift[1.0]) < 0.01 * abs(drift[0.0])
+
+
+def test_two_points_have_the_dual_metric_computed_by_hand():
+    # W = [[1, w], [w, 1]], equal degrees: P_12 = w / (1 + w), H = 2/ε² · P_12 · distance².
+    eps, distance = 0.8, 0.5
+    w = np.exp(-(distance**2) / eps**2)
+    P = transition(np.array([[1.0, w]]), np.array([1 + w, 1 + w]))
+    H = dual_metric(np.array([[0.0, distance]]), P[0], eps)
+    assert H[0, 0] == pytest.approx(2 / eps**2 * w / (1 + w) * distance**2)
+
+
+def test_dual_metric_of_a_fine_line_is_one():
+    x = np.arange(-5, 5, 0.01)
+    W = np.exp(-(x**2))
+    assert dual_metric(x[None], W / W.sum(), 1.0)[0, 0] == pytest.approx(1.0, rel=1e-6)
+
+
+def test_departure_is_the_largest_absolute_eigenvalue_of_the_difference():
+    H = np.diag([0.5, 1.8])
+    assert departure(H) == pytest.approx(0.8)
+    assert departure(H, squared=True) == pytest.approx(0.64)
+    assert departure(H, dual=False) == pytest.approx(1.0)  # 1/0.5 − 1
+    assert departure(np.array([[0.2]]), dual=False) == pytest.approx(4.0)
+
+
+def test_an_isolated_point_departs_by_one_and_infinitely_in_the_inverse():
+    H = np.zeros((2, 3, 3))
+    np.testing.assert_array_equal(departure(H), 1.0)
+    np.testing.assert_array_equal(departure(H, dual=False), np.inf)
+
+
+def test_tangent_of_a_noisy_line_is_the_line():
+    rng = np.random.default_rng(0)
+    direction = np.array([3.0, 4.0, 0.0]) / 5
+    A = rng.uniform(-1, 1, 200)[:, None] * direction + 1e-3 * rng.standard_normal((200, 3))
+    V = tangent_basis(A, np.exp(-(A**2).sum(axis=1)), 1)
+    assert abs(V @ direction) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("r", [3, 24, 25, 60])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_tangent_finder_agrees_with_the_plain_formula(r, dim):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((150, r)) * np.geomspace(1.0, 0.2, r)
+    places = np.array([0, 7, 11])
+    W = gaussian(cdist(X[places], X, "sqeuclidean"), 0.5 * np.sqrt(r))
+    at_center = np.ones(3)
+    offset = W @ X / W.sum(axis=1, keepdims=True) - X[places]
+    w = W.copy()
+    w[np.arange(3), places] = 0.0
+    Y = tangent_finder(X, dim)(X[places], offset, at_center, w**2, len(X))
+    for k, i in enumerate(places):
+        A = X - X[i]
+        expected = tangent_basis(A, W[k], dim) @ A.T
+        signs = np.sign((Y[k] * expected).sum(axis=1))
+        np.testing.assert_allclose(Y[k] * signs[:, None], expected, atol=1e-6)
+
+
+def test_tangent_finder_does_not_stop_inside_a_symmetry():
+    # All points lie in two mirror halves about a plane that holds the evaluation point and x̄; the widest direction
+    # is across the plane, so a start from x̄ − x_i alone would never find it.
+    rng = np.random.default_rng(2)
+    half = np.abs(rng.standard_normal((60, 30))) * np.concatenate([[10.0], np.ones(29)])
+    mirrored = half * np.concatenate([[-1.0], np.ones(29)])
+    X = np.vstack([np.zeros(30), half, mirrored])
+    w2 = np.ones((1, 121))
+    w2[0, 0] = 0.0
+    offset = X.sum(axis=0)[None] / 121
+    Y = tangent_finder(X, 1)(X[:1], offset, np.ones(1), w2, 121)
+    np.testing.assert_allclose(np.abs(Y[0, 0]), np.abs(X[:, 0]), atol=1e-5)

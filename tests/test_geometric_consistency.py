@@ -1,0 +1,184 @@
+"""GC on the data of the paper, and as an estimator."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import geolap
+from geolap import GeometricConsistency, Status, select_bandwidth
+from geolap.datasets import make_dome, make_hourglass, make_sphere
+from geolap.selectors.geometric_consistency import _between
+
+
+@parametrize_with_checks([GeometricConsistency(n_sample=20, random_state=0)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def chosen(X, **params):
+    return select_bandwidth(X, random_state=0, **params)
+
+
+def local_minima(selection):
+    return [m.bandwidth for m in selection.minima if m.local]
+
+
+# Bandwidths within 5 % of spec section 3 (dense, N' = 200, a grid of 50), which reproduces the paper's table 1.
+@pytest.mark.parametrize(
+    ("name", "params", "low", "high"),
+    [
+        ("digit1", {}, 0.74, 0.80),
+        ("digit1", {"working_dim": 2}, 0.78 * 0.95, 0.78 * 1.05),
+        ("digit1", {"working_dim": 3}, 0.78 * 0.95, 0.78 * 1.05),
+        ("digit1", {"dual": False}, 0.82 * 0.95, 0.82 * 1.05),
+        ("g241c", {}, 6.7, 7.4),
+        ("g241d", {}, 6.7, 7.4),
+        ("g241c", {"dual": False}, 7.19 * 0.95, 7.19 * 1.05),
+        ("g241c", {"dual": False, "working_dim": 2}, 9.81 * 0.95, 9.81 * 1.05),
+        ("g241c", {"dual": False, "working_dim": 3}, 9.22 * 0.95, 9.22 * 1.05),
+        ("g241d", {"dual": False, "working_dim": 2}, 9.22 * 0.95, 9.22 * 1.05),
+        ("g241d", {"dual": False, "working_dim": 3}, 9.81 * 0.95, 9.81 * 1.05),
+        ("bci", {}, 3.71 * 0.95, 3.71 * 1.05),
+        ("usps", {}, 2.16 * 0.95, 2.16 * 1.05),
+        ("usps", {"working_dim": 2}, 2.16 * 0.95, 2.16 * 1.05),
+    ],
+)
+def test_bandwidth_of_the_benchmark_sets(real, name, params, low, high):
+    assert low <= chosen(real(name), **params).bandwidth <= high
+
+
+def test_usps_has_a_fine_and_a_coarse_scale_and_an_artefact_that_is_not_taken(real):
+    selection = chosen(real("usps"))
+    assert local_minima(selection) == [pytest.approx(1.1, rel=0.05), pytest.approx(2.16, rel=0.05)]
+    artefact = selection.minima[-1]
+    assert not artefact.local
+    assert artefact.score < min(m.score for m in selection.minima[:-1])
+    everything = chosen(real("usps"), max_share=1.0)
+    assert everything.bandwidth == pytest.approx(artefact.bandwidth, rel=0.02)
+
+
+def test_bandwidth_falls_with_the_number_of_points_and_grows_with_noise():
+    def mean_bandwidth(make, n, noise, working_dim=2):
+        return np.mean(
+            [
+                chosen(
+                    make(n, noise=noise, noise_dims=10, random_state=s).data, working_dim=working_dim, n_sample=100
+                ).bandwidth
+                for s in range(3)
+            ]
+        )
+
+    for make in (make_hourglass, make_dome):
+        by_size = [mean_bandwidth(make, n, 0.001) for n in (250, 500, 1000, 2000)]
+        assert by_size == sorted(by_size, reverse=True)
+        by_noise = [mean_bandwidth(make, 500, noise) for noise in (0.001, 0.03, 0.1)]
+        assert by_noise == sorted(by_noise)
+    one, two = (mean_bandwidth(make_hourglass, 1000, 0.001, d) for d in (1, 2))
+    assert two < one < 2.5 * two
+
+
+@pytest.mark.parametrize("factor", [1e-3, 7.0])
+def test_bandwidth_scales_with_the_data(factor):
+    X = make_hourglass(400, noise=0.01, noise_dims=3, random_state=1).data
+    one, other = chosen(X), chosen(factor * X)
+    assert other.bandwidth == pytest.approx(factor * one.bandwidth, rel=1e-6)
+    assert other.interval == pytest.approx(tuple(factor * v for v in one.interval), rel=1e-6)
+
+
+def test_same_seed_same_answer_whatever_the_threads():
+    X = make_sphere(700, noise=0.01, noise_dims=30, random_state=0).data
+    a, b = (chosen(X, threads=t, n_sample=120) for t in (1, 3))
+    assert a.bandwidth == b.bandwidth
+    assert a.interval == b.interval
+    np.testing.assert_array_equal(a.scores, b.scores)
+
+
+def test_refined_scores_are_those_of_the_distortion(real):
+    for name in ("digit1", "digits"):
+        selection = chosen(real(name))
+        exact = geolap.distortion(real(name), selection.bandwidths, sample=selection.details["sample"])
+        np.testing.assert_allclose(selection.scores, exact.mean, rtol=1e-3)
+        scanned = np.isin(selection.bandwidths, selection.details["scanned"])
+        np.testing.assert_allclose(selection.scores[scanned], exact.mean[scanned], rtol=1e-8)
+
+
+def test_interpolated_sums_stay_between_their_neighbours():
+    X = np.vstack([make_sphere(200, random_state=0).data, [[1e3, 0, 0]]])
+    engine = geolap.engines.make_engine(X)
+    grid = 2.0 ** np.arange(-4, 6, 0.25)
+    new = grid[1:] / 2**0.1
+    between = _between(grid, engine.row_sums(grid), new)
+    exact = engine.row_sums(new)
+    np.testing.assert_allclose(1 + between, 1 + exact, rtol=0.02)
+
+
+def test_selection_reports_the_curve_and_its_minima():
+    X = make_sphere(500, random_state=0).data
+    gc = GeometricConsistency(working_dim=2, random_state=0).fit(X)
+    s = gc.selection_
+    assert gc.bandwidth_ == s.bandwidth
+    assert s.method == "gc"
+    assert s.status is Status.INTERIOR
+    assert s.bandwidths.shape == s.scores.shape
+    assert (np.diff(s.bandwidths) > 0).all()
+    assert s.bandwidth in s.bandwidths
+    low, high = s.interval
+    assert low <= s.bandwidth <= high
+    assert s.bandwidth < s.bound < s.bandwidths[-1]
+    assert f"{s.bandwidth:.4g}" in s.explain()
+    assert str(s.status) in s.explain()
+    assert GeometricConsistency(dual=False, random_state=0).fit(X).selection_.method == "gc_inverse"
+
+
+def test_duplicates_do_not_drag_the_range_to_zero():
+    X = make_sphere(400, random_state=0).data
+    once, twice = chosen(X), chosen(np.repeat(X, 2, axis=0))
+    assert twice.bandwidths[0] > 0.3 * once.bandwidths[0]
+    assert twice.bandwidth == pytest.approx(once.bandwidth, rel=0.2)
+
+
+def test_one_far_outlier_does_not_hide_the_scale():
+    X = make_sphere(400, random_state=0).data
+    with_outlier = np.vstack([X, [[1e5, 0.0, 0.0]]])
+    assert chosen(with_outlier, working_dim=2).bandwidth == pytest.approx(chosen(X, working_dim=2).bandwidth, rel=0.15)
+
+
+def test_points_of_a_lattice_have_a_status():
+    grid = np.array(np.meshgrid(*[np.arange(6)] * 3)).reshape(3, -1).T.astype(float)
+    selection = chosen(grid)
+    assert isinstance(selection.status, Status)
+    assert np.isfinite(selection.bandwidth)
+
+
+def test_pairs_of_points_far_from_each_other_fall_apart():
+    rng = np.random.default_rng(0)
+    centres = rng.uniform(0, 1e4, (60, 2))
+    X = np.vstack([centres, centres + rng.uniform(0.5, 1.5, (60, 2)), rng.uniform(0, 1e4, (30, 2))])
+    assert chosen(X).status in (Status.FALLS_APART, Status.SEVERAL, Status.FLAT)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5])
+def test_a_handful_of_points_gets_an_answer(n):
+    X = np.random.default_rng(n).standard_normal((n, 2))
+    selection = chosen(X)
+    assert selection.bandwidth > 0
+    assert np.isfinite(selection.scores).all()
+
+
+def test_pandas_frames_pickling_and_cloning():
+    X = pd.DataFrame(make_sphere(150, random_state=0).data, columns=["x", "y", "z"])
+    gc = GeometricConsistency(random_state=0).fit(X)
+    np.testing.assert_array_equal(gc.feature_names_in_, ["x", "y", "z"])
+    assert pickle.loads(pickle.dumps(gc)).bandwidth_ == gc.bandwidth_
+    assert clone(gc).fit(X).bandwidth_ == gc.bandwidth_
+
+
+def test_inputs_are_not_modified():
+    X = make_sphere(150, random_state=0).data
+    before = X.copy()
+    GeometricConsistency(random_state=0).fit(X)
+    np.testing.assert_array_equal(X, before)

@@ -1,0 +1,58 @@
+"""Conventions of the code itself."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import geolap
+
+ROOT = Path(geolap.__file__).parent
+
+# From the bottom up: a module may import from its own layer and those below.
+LAYERS = [
+    {"kernel", "laplacian", "tangent", "metric", "validation"},
+    {"engines"},
+    {"consistency", "search", "selection", "datasets"},
+    {"selectors"},
+    {"plots"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+
+
+def imports(path):
+    """Names of the package's parts that a file imports when it is loaded (not inside functions)."""
+    for node in ast.parse((ROOT / path).read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.level > 0:
+            inside = path.parts[: len(path.parts) - node.level]
+            full = [*inside, *(node.module or "").split(".")]
+            names = [full[0]] if full[0] else [alias.name for alias in node.names]
+            yield from names
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p != Path("__init__.py")], ids=str)
+def test_layers_only_look_down(path):
+    own = LEVEL[path.parts[0].removesuffix(".py")]
+    for name in imports(path):
+        assert LEVEL[name] <= own, f"{path} imports {name}, which stands above it"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_every_module_opens_with_a_docstring_and_its_public_names(path):
+    tree = ast.parse((ROOT / path).read_text())
+    assert ast.get_docstring(tree)
+    assert any(isinstance(n, ast.Assign) and getattr(n.targets[0], "id", "") == "__all__" for n in tree.body)
+
+
+def test_public_names_exist_and_are_documented():
+    for name in geolap.__all__:
+        assert getattr(geolap, name).__doc__
+
+
+def test_importing_the_package_does_not_import_optional_libraries():
+    import subprocess
+    import sys
+
+    code = "import sys, geolap; print([m for m in ('matplotlib', 'pandas', 'torch', 'dask') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

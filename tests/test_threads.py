@@ -1,0 +1,64 @@
+"""Long work: order, interruption, progress."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from geolap.engines.threads import checkpoint, in_order
+
+
+def test_results_come_in_the_order_of_the_tasks():
+    def slow_first(k):
+        time.sleep(0.02 if k % 3 == 0 else 0.0)
+        return k
+
+    assert list(in_order(slow_first, range(40), threads=4, label="")) == list(range(40))
+
+
+def test_an_error_in_a_task_reaches_the_caller():
+    def fails(k):
+        checkpoint()
+        raise RuntimeError(f"task {k}")
+
+    with pytest.raises(RuntimeError, match="task 0"):
+        list(in_order(fails, range(5), threads=2, label=""))
+
+
+LONG_WORK = """
+import numpy as np, geolap
+X = np.random.default_rng(0).standard_normal((60000, 40))
+print("started", flush=True)
+geolap.select_bandwidth(X)
+"""
+
+
+def test_ctrl_c_stops_at_once():
+    process = subprocess.Popen([sys.executable, "-c", LONG_WORK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "started\n"
+    time.sleep(3.0)
+    process.send_signal(signal.SIGINT)
+    start = time.monotonic()
+    stderr = process.communicate(timeout=30)[1]
+    assert time.monotonic() - start < 3.0
+    assert process.returncode == -signal.SIGINT
+    assert stderr.rstrip().endswith("KeyboardInterrupt")
+    assert "it/s" not in stderr  # no progress bar without a terminal
+
+
+def test_long_work_shows_its_progress_on_a_terminal():
+    master, slave = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", LONG_WORK], stdout=slave, stderr=slave)
+    os.close(slave)
+    shown = b""
+    end = time.monotonic() + 30
+    while b"degrees at" not in shown and time.monotonic() < end:
+        shown += os.read(master, 4096)
+    process.kill()
+    process.wait()
+    os.close(master)
+    assert b"degrees at" in shown
