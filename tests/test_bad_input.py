@@ -42,7 +42,7 @@ def with_value(value):
         ),
         (np.empty((5, 0)), ValueError, r"0 feature\(s\) \(shape=\(5, 0\)\) while a minimum of 1 is required"),
         (np.empty((0, 3)), ValueError, r"n_samples=0"),
-        (None, TypeError, r"Points must be numbers"),
+        (None, ValueError, r"2-D array .* shape \(\) was given"),
     ],
 )
 def test_points(call, X, error, sentence):

@@ -55,8 +55,8 @@ def convert_bandwidth(value, *, source="bandwidth", target="bandwidth"):
     >>> import geolap
     >>> geolap.convert_bandwidth(0.5, target="gamma")
     4.0
-    >>> geolap.convert_bandwidth(20.0, source="gamma").round(3)
-    np.float64(0.224)
+    >>> round(geolap.convert_bandwidth(20.0, source="gamma"), 3)
+    0.224
     """
     for name in (source, target):
         if name not in CONVENTIONS:
@@ -67,7 +67,8 @@ def convert_bandwidth(value, *, source="bandwidth", target="bandwidth"):
     value = np.asarray(value, dtype=float)
     if not (np.all(np.isfinite(value)) and np.all(value > 0)):
         raise ValueError(f"A bandwidth must be positive and finite; {value} was given: pass a positive number.")
-    return CONVENTIONS[target][0](CONVENTIONS[source][1](value))[()]
+    converted = CONVENTIONS[target][0](CONVENTIONS[source][1](value))
+    return float(converted) if np.ndim(converted) == 0 else converted
 
 
 def gaussian(sqdist, bandwidth, *, cutoff=None):

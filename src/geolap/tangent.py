@@ -84,8 +84,8 @@ class _ByMatrix:
         C -= first[:, :, None] * mean[:, None, :] + mean[:, :, None] * first[:, None, :]
         C += total[:, None, None] * (mean[:, :, None] * mean[:, None, :])
         # Where a neighbourhood is tiny beside its distance from the middle, the differences above have lost its digits.
-        size = np.sqrt(np.einsum("cii->c", C) / np.where(total > 0, total, 1.0))
-        for row in np.flatnonzero(size < 1e-3 * self._size[k - 1]):
+        spread = np.einsum("cii->c", C) / np.where(total > 0, total, 1.0)
+        for row in np.flatnonzero(spread < (1e-3 * self._size[k - 1]) ** 2):
             near = np.flatnonzero(w2[row])
             A = self._points[near, :-1] - origin[row] - offset[row]
             C[row] = (A.T * w2[row, near]) @ A

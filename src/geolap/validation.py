@@ -74,7 +74,7 @@ def _no_numbers(A):
     raise (
         TypeError(f"argument must be a string or a number, not {A.dtype.name}")
         if A.dtype.kind in "mMV"
-        else ValueError(f"the first entry is {A.flat[0]!r}" if A.size else "it is empty")
+        else ValueError(f"the first entry is {str(A.flat[0])!r}" if A.size else "it is empty")
     )
 
 

@@ -10,9 +10,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -48,7 +47,7 @@ def in_order(function: Callable[[Task], Result], tasks: Iterable[Task], *, threa
             return function(task)
 
     try:
-        with _one_blas_thread(), tqdm(total=len(tasks), desc=label, disable=None, delay=1.0, leave=False) as bar:
+        with _one_blas_thread, tqdm(total=len(tasks), desc=label, disable=None, delay=1.0, leave=False) as bar:
             for task in tasks:
                 # A short queue: results that wait for their turn take memory.
                 if len(waiting) >= 4 * threads:
@@ -72,33 +71,46 @@ def checkpoint():
         raise CancelledError
 
 
-_blas_lock = threading.Lock()
-_blas_users = 0
-_blas_limit: Any = None
-
-
 @cache
 def _blas():
     return ThreadpoolController().select(user_api="blas")
 
 
-@contextmanager
-def _one_blas_thread():
-    """Hold BLAS at one thread while anybody is inside.
+class _OneBlasThread:
+    """Holds BLAS at one thread while anybody is inside.
 
-    The limit is a property of the process, so it is counted: with several callers at once the first sets it and the last
-    puts back what the first found.
+    The limit belongs to the process, so users are counted: the first sets it, the last puts back what was there.  A
+    thread of its own does both, because the library that sets the limit lets only the thread that set it put it back.
     """
-    global _blas_users, _blas_limit
-    with _blas_lock:
-        if _blas_users == 0:
-            _blas_limit = _blas().limit(limits=1)
-        _blas_users += 1
-    try:
-        yield
-    finally:
-        with _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0:
-                _blas_limit.restore_original_limits()
-                _blas_limit = None
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._users = 0
+        self._leave = threading.Event()
+        self._keeper = threading.Thread()
+
+    def __enter__(self):
+        with self._lock:
+            if self._users == 0:
+                held = threading.Event()
+                self._leave = threading.Event()
+                self._keeper = threading.Thread(target=self._keep, args=(held, self._leave), daemon=True)
+                self._keeper.start()
+                held.wait()
+            self._users += 1
+
+    def __exit__(self, *exception):
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._leave.set()
+                self._keeper.join()
+
+    @staticmethod
+    def _keep(held, leave):
+        with _blas().limit(limits=1):
+            held.set()
+            leave.wait()
+
+
+_one_blas_thread = _OneBlasThread()

@@ -31,6 +31,8 @@ _EXPONENT_ERROR = 1e-10
 # Evaluation points that are worked on together, and how many of their weights at once (4 MiB: a share of a cache).
 _GROUP = 50
 _BATCH_ELEMENTS = 2**19
+# A point whose neighbours weigh less than this together is isolated: H = 0.
+_ISOLATED = 1e-100
 # A batch of bandwidths ends when the points in reach have become fewer than this share of those at its start.
 _SHRUNK = 0.7
 
@@ -166,6 +168,7 @@ class TiledEngine:
             )
             P = W * density[columns, None, :n]
             P /= (P.sum(axis=2) + density_here[:, columns].T)[:, :, None]
+            P[neighbours < _ISOLATED] = 0.0
             H[:, columns] = dual_metric(Y.reshape(b, c, dim, n), P, epsilons[:, None]).swapaxes(0, 1)
         return H, effective
 

@@ -78,7 +78,7 @@ class GeometricConsistency(BaseEstimator):
     >>> X = geolap.datasets.make_torus(800, random_state=0).data
     >>> gc = geolap.GeometricConsistency(working_dim=2, random_state=0).fit(X)
     >>> round(gc.bandwidth_, 1)
-    0.6
+    0.7
     >>> print(gc.selection_.status)
     A clear minimum inside the searched range.
     """

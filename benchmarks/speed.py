@@ -1,0 +1,97 @@
+"""Speed and memory of the selection, as ratios measured in one run.
+
+python benchmarks/speed.py            everything, about three minutes on two cores
+python benchmarks/speed.py --fast     without the plain reference, which takes most of the time
+"""
+
+import argparse
+import subprocess
+import sys
+import time
+
+import numpy as np
+import reference
+
+import geolap
+from geolap.datasets import load_ssl_book, make_hourglass
+from geolap.engines import TiledEngine
+
+
+def best_of(function, repeats=3):
+    """Least seconds of several runs."""
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def grid(X, n):
+    """n bandwidths of ratio 2^(1/4) down from the root mean square distance."""
+    return TiledEngine(X).mean_distance() * 2.0 ** (-np.arange(n) / 4)
+
+
+def distortion_and_fit(name, X, with_reference):
+    bandwidths = grid(X, 20)
+    sample = np.random.default_rng(0).choice(len(X), 200, replace=False)
+    geolap.distortion(X, bandwidths[:2], sample=sample[:2])  # load what loads once
+    fast = best_of(lambda: geolap.distortion(X, bandwidths, sample=sample), 5)
+    fit = best_of(lambda: geolap.GeometricConsistency(random_state=0).fit(X))
+    print(f"{name}, N={len(X)}, r={X.shape[1]}, 20 bandwidths, 200 evaluation points")
+    print(f"  distortion           {fast:7.3f} s")
+    print(f"  whole fit            {fit:7.3f} s   {fit / fast:5.2f} x the distortion   (at most 2)")
+    if with_reference:
+        slow = best_of(lambda: reference.distortion(X, bandwidths, sample), 1)
+        print(f"  plain reference      {slow:7.3f} s   {slow / fast:5.1f} x the distortion")
+
+
+def row_sums(N, r):
+    X = np.random.default_rng(0).standard_normal((N, r))
+    engine, bandwidths = TiledEngine(X), grid(X, 14)
+    product, sums = np.inf, np.inf
+    for _ in range(5):  # in turn, so that both see the same machine
+        product = min(product, best_of(lambda: X @ X.T, 1))
+        sums = min(sums, best_of(lambda: engine.row_sums(bandwidths), 1))
+    print(f"all-pairs row sums, 14 bandwidths, N={N}, r={r}")
+    print(f"  X Xᵀ alone           {product:7.3f} s")
+    print(f"  row sums             {sums:7.3f} s   {sums / product:5.2f} x the product   (at most 3)")
+
+
+def skipped_tiles():
+    X = make_hourglass(20000, random_state=0).data
+    engine = TiledEngine(X)
+    wide = best_of(lambda: engine.row_sums(np.array([1.0])))
+    narrow = best_of(lambda: engine.row_sums(np.array([0.02])))
+    print("tiles out of the kernel's reach, hourglass, N=20000, r=3")
+    print(f"  bandwidth 1.0        {wide:7.3f} s")
+    print(f"  bandwidth 0.02       {narrow:7.3f} s   {wide / narrow:5.1f} x faster")
+
+
+MEMORY = """
+X = np.random.default_rng(0).standard_normal((20000, 50))
+geolap.distortion(X[:100], 5.0)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+geolap.GeometricConsistency(random_state=0).fit(X)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def memory():
+    start = time.perf_counter()
+    kib = int(subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True).stdout)
+    print("memory above the data, whole fit, N=20000, r=50")
+    print(f"  {kib / 2**10:.0f} MiB   (at most 1024), {time.perf_counter() - start:.0f} s with start-up")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fast", action="store_true", help="leave out the plain reference")
+    arguments = parser.parse_args()
+    hourglass = make_hourglass(5000, noise=0.01, noise_dims=10, random_state=0).data
+    distortion_and_fit("hourglass", hourglass, not arguments.fast)
+    distortion_and_fit("Digit1", load_ssl_book("digit1").data, not arguments.fast)
+    row_sums(1500, 241)
+    row_sums(5000, 241)
+    skipped_tiles()
+    memory()
