@@ -10,9 +10,9 @@ import sys
 import time
 
 import numpy as np
-import reference
 
 import geolap
+import reference
 from geolap.datasets import load_ssl_book, make_hourglass
 from geolap.engines import TiledEngine
 
@@ -37,7 +37,7 @@ def distortion_and_fit(name, X, with_reference):
     sample = np.random.default_rng(0).choice(len(X), 200, replace=False)
     geolap.distortion(X, bandwidths[:2], sample=sample[:2])  # load what loads once
     fast = best_of(lambda: geolap.distortion(X, bandwidths, sample=sample), 5)
-    fit = best_of(lambda: geolap.GeometricConsistency(random_state=0).fit(X))
+    fit = best_of(lambda: geolap.GeometricConsistency(random_state=0).fit(X), 5)
     print(f"{name}, N={len(X)}, r={X.shape[1]}, 20 bandwidths, 200 evaluation points")
     print(f"  distortion           {fast:7.3f} s")
     print(f"  whole fit            {fit:7.3f} s   {fit / fast:5.2f} x the distortion   (at most 2)")
@@ -50,7 +50,7 @@ def row_sums(N, r):
     X = np.random.default_rng(0).standard_normal((N, r))
     engine, bandwidths = TiledEngine(X), grid(X, 14)
     product, sums = np.inf, np.inf
-    for _ in range(5):  # in turn, so that both see the same machine
+    for _ in range(15):  # in turn, so that both see the same machine
         product = min(product, best_of(lambda: X @ X.T, 1))
         sums = min(sums, best_of(lambda: engine.row_sums(bandwidths), 1))
     print(f"all-pairs row sums, 14 bandwidths, N={N}, r={r}")
@@ -69,11 +69,14 @@ def skipped_tiles():
 
 
 MEMORY = """
+import re, numpy as np, geolap
+def peak():  # KiB; ru_maxrss would count the parent's memory too
+    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 X = np.random.default_rng(0).standard_normal((20000, 50))
 geolap.distortion(X[:100], 5.0)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 geolap.GeometricConsistency(random_state=0).fit(X)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+print(peak() - before)
 """
 
 

@@ -77,34 +77,47 @@ def refine(curve: Curve, evaluate: Callable[[np.ndarray], np.ndarray]) -> Curve:
     """The curve with every local minimum pinned down to `TOLERANCE`.
 
     ``evaluate`` gives values (n, m) for new bandwidths; in each round it is asked about all minima that are not yet closed
-    in: three points about the lowest place of the parabola through what is known.  Two rounds are the rule.
+    in: three points about the lowest place of a curve through what is known.  Two rounds are the rule.
     """
-    todo = [np.log(curve.bandwidths[[k - 1, k + 1]]) for k in local_minima(curve.mean)]
+    log, mean = np.log(curve.bandwidths), curve.mean
+    minima = local_minima(mean)
+    todo = [(log[k - 1], log[k + 1]) for k in minima]
+    guesses = [_quartic_guess(log, mean, k) for k in minima]
     for _ in range(12):
         log, mean = np.log(curve.bandwidths), curve.mean
         probes, again = [], []
-        for low, high in todo:
+        for (low, high), guess in zip(todo, guesses, strict=True):
             inside = np.flatnonzero((log >= low) & (log <= high))
             k = inside[np.argmin(mean[inside])]
             if k in (inside[0], inside[-1]):
                 continue  # an end is the lowest: what looked like a minimum was noise
-            new = _probes(log[k - 1 : k + 2], mean[k - 1 : k + 2])
+            new = _probes(log[k - 1 : k + 2], mean[k - 1 : k + 2], guess)
             if new:
                 probes += new
-                again.append(log[[k - 1, k + 1]])
+                again.append((log[k - 1], log[k + 1]))
         if not probes:
             break
-        todo = again
+        todo, guesses = again, [None] * len(again)
         curve = curve.joined(Curve(np.exp(probes), evaluate(np.exp(probes))))
     return curve
 
 
-def _probes(x, y):
+def _quartic_guess(log, mean, k):
+    """Lowest place of the quartic through minimum k and two neighbours on each side; None near the ends."""
+    around = slice(k - 2, k + 3)
+    if k < 2 or k + 3 > len(log) or not np.isfinite(mean[around]).all():
+        return None
+    quartic = np.polynomial.Polynomial.fit(log[around], mean[around], 4)
+    fine = np.linspace(log[k - 1], log[k + 1], 101)
+    return float(fine[np.argmin(quartic(fine))])
+
+
+def _probes(x, y, guess=None):
     """Where to look next for the minimum inside three points; nowhere when the outer two are within the tolerance."""
     if np.diff(x).max() <= TOLERANCE:
         return []
-    step = max(0.95 * TOLERANCE, 0.06 * (x[2] - x[0]))
-    vertex = _vertex(x, y)
+    closest = 0.95 * TOLERANCE
+    step, vertex = (max(closest, 0.06 * (x[2] - x[0])), _vertex(x, y)) if guess is None else (closest, guess)
     if abs(vertex - x[1]) < 0.5 * step:
         vertex = x[1]
     probes = [vertex - step, vertex, vertex + step]

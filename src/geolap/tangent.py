@@ -61,11 +61,12 @@ class _ByMatrix:
 
     def __init__(self, points, dim):
         self._points, self._dim = points, dim
-        self._middle = np.median(points[:, :-1], axis=0)
-        about = points[:, :-1] - self._middle
-        self._upper = np.triu_indices(about.shape[1])
-        self._moments = np.hstack([about[:, self._upper[0]] * about[:, self._upper[1]], about, points[:, -1:]])
-        self._size = np.maximum.accumulate(np.abs(about).max(axis=1))
+        self._middle = points[:, :-1].mean(axis=0)
+        across = np.ascontiguousarray((points[:, :-1] - self._middle).T)
+        self._upper = np.triu_indices(len(across))
+        # Rows: products of coordinates, coordinates, ones.
+        self._moments = np.concatenate([*(x * across[k:] for k, x in enumerate(across)), across, points[:, -1:].T])
+        self._size = np.maximum.accumulate(np.abs(across).max(axis=0))
 
     def __call__(self, origin, offset, at_center, w2, n):
         C = self._matrices(origin, offset, at_center, w2)
@@ -76,7 +77,7 @@ class _ByMatrix:
         c, k = w2.shape
         r = offset.shape[1]
         mean = origin + offset - self._middle
-        M = w2 @ self._moments[:k]
+        M = w2 @ self._moments[:, :k].T
         C = np.empty((c, r, r))
         C[:, self._upper[0], self._upper[1]] = M[:, : -r - 1]
         C[:, self._upper[1], self._upper[0]] = M[:, : -r - 1]

@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
-__all__ = ["available_threads", "checkpoint", "in_order"]
+__all__ = ["Scratch", "available_threads", "checkpoint", "in_order"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -60,6 +60,17 @@ def in_order(function: Callable[[Task], Result], tasks: Iterable[Task], *, threa
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Scratch(threading.local):
+    """Memory that each thread uses again and again: fresh memory costs page faults, which stop all threads."""
+
+    def array(self, name, shape):
+        """An uninitialised array; what was there under that name before is lost."""
+        size = int(np.prod(shape))
+        if name not in self.__dict__ or self.__dict__[name].size < size:
+            self.__dict__[name] = np.empty(size)
+        return self.__dict__[name][:size].reshape(shape)
 
 
 _here = threading.local()

@@ -12,6 +12,7 @@ Memory is O(N·(r + m)) plus a few tiles per thread; no N×N matrix exists.
 """
 
 import heapq
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -20,12 +21,12 @@ from ..kernel import ladder_weights, ladders, reach
 from ..metric import dual_metric
 from ..tangent import tangent_finder
 from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
-from .threads import available_threads, checkpoint, in_order
+from .threads import Scratch, available_threads, checkpoint, in_order
 
 __all__ = ["TiledEngine"]
 
 # Points along the side of a tile.  Larger ones fill the cache, smaller ones keep threads waiting for the interpreter.
-_SIDE_OF_FEW, _SIDE_OF_MANY = 512, 768
+_SIDE_OF_FEW, _SIDE_OF_MANY = 384, 768
 # The error in d²/ε² beyond which distances are computed by differences instead.
 _EXPONENT_ERROR = 1e-10
 # Evaluation points that are worked on together, and how many of their weights at once (4 MiB: a share of a cache).
@@ -46,7 +47,7 @@ class TiledEngine:
         self._order = _tree_order(X, n_blocks)
         self._X = X[self._order]
         self._place = np.argsort(self._order)  # where a point of the caller's stands here
-        self._blocks = [slice(b[0], b[-1] + 1) for b in np.array_split(np.arange(len(X)), n_blocks)]
+        self._blocks = [_Block.of(self._X, rows) for rows in np.array_split(np.arange(len(X)), n_blocks)]
         self._cutoff = cutoff
         self._threads = threads or available_threads()
 
@@ -71,37 +72,39 @@ class TiledEngine:
         sums = np.zeros((len(self._X), len(bandwidths)))
         pairs = [(I, J) for k, I in enumerate(self._blocks) for J in self._blocks[k:]]
 
+        scratch = Scratch()
+
         def of(pair):
             I, J = pair
-            return self._tile_sums(I, J, steps, len(bandwidths))
+            return self._tile_sums(I, J, steps, len(bandwidths), scratch)
 
         label = f"degrees at {len(bandwidths)} bandwidths"
         for (I, J), (along, across) in zip(pairs, in_order(of, pairs, threads=self._threads, label=label), strict=True):
-            sums[I] += along
-            if J != I:
-                sums[J] += across
+            sums[I.rows] += along
+            if J is not I:
+                sums[J.rows] += across
         return sums[self._place]
 
-    def _tile_sums(self, I, J, steps, n_bandwidths):
-        A, B = self._X[I], self._X[J]
-        along, across = np.zeros((len(A), n_bandwidths)), np.zeros((len(B), n_bandwidths))
-        closest = np.maximum(np.maximum(A.min(axis=0) - B.max(axis=0), B.min(axis=0) - A.max(axis=0)), 0.0)
-        if np.sqrt(closest @ closest) > reach(max(ladder.bandwidths[0] for ladder in steps)):
+    def _tile_sums(self, I, J, steps, n_bandwidths, scratch):
+        """Row and column sums (a, m), (b, m) of the weights between two blocks."""
+        shape = len(I.points), len(J.points)
+        along, across = np.zeros((shape[0], n_bandwidths)), np.zeros((shape[1], n_bandwidths))
+        if I.distance(J) > reach(max(ladder.bandwidths[0] for ladder in steps)):
             return along, across
-        narrowest = min(ladder.bandwidths[-1] for ladder in steps)
-        sqdist = _tile_sqdist(A, B, narrowest)
-        if I == J:
+        W = scratch.array("W", shape)
+        sqdist = _tile_sqdist(I, J, min(ladder.bandwidths[-1] for ladder in steps), out=scratch.array("sqdist", shape))
+        if I is J:
             np.fill_diagonal(sqdist, np.inf)
         nearest = np.sqrt(sqdist.min())
-        W = np.empty_like(sqdist)
-        ones_A, ones_B = np.ones(len(A)), np.ones(len(B))
+        ones_I, ones_J = np.ones(shape[0]), np.ones(shape[1])
         for ladder in steps:
             for column, eps, weights in ladder_weights(sqdist, ladder, W, cutoff=self._cutoff):
                 checkpoint()
                 if nearest > reach(eps):
                     break
-                along[:, column] = weights @ ones_B
-                across[:, column] = ones_A @ weights
+                along[:, column] = weights @ ones_J
+                if I is not J:
+                    across[:, column] = ones_I @ weights
         return along, across
 
     def _target_sums(self, steps, n_bandwidths, targets):
@@ -126,21 +129,24 @@ class TiledEngine:
         H = np.empty((len(sample), len(bandwidths), working_dim, working_dim))
         effective = np.empty((len(sample), len(bandwidths)))
 
+        scratch = Scratch()
+
         def of(group):
-            return self._group_metrics(group, steps, density, working_dim)
+            return self._group_metrics(group, steps, density, working_dim, scratch)
 
         for group, (h, n_eff) in self._by_groups(of, sample, f"metrics at {len(bandwidths)} bandwidths"):
             H[group], effective[group] = h, n_eff
         return LocalMetrics(H, effective)
 
-    def _group_metrics(self, group, steps, density, dim):
+    def _group_metrics(self, group, steps, density, dim, scratch):
         """H and effective neighbours for a group of evaluation points, given by their places."""
         origin = self._X[group]
         sqdist = cdist(origin, self._X, "sqeuclidean")  # by differences: exact however close the points
-        here = sqdist == 0
-        at_center = here.sum(axis=1).astype(float)
-        density_here = here @ density
-        sqdist[here] = np.inf
+        row, place = np.nonzero(sqdist == 0)  # each point itself, and its duplicates
+        at_center = np.bincount(row).astype(float)
+        density_here = np.zeros((len(group), density.shape[1]))
+        np.add.at(density_here, row, density[place])
+        sqdist[row, place] = np.inf
 
         # Beside the nearest neighbour, a point farther than `reach` counts for nothing.  With the points in the order of
         # how far they are beyond the nearest neighbour of any row, those in reach of ε are always the first n(ε).
@@ -155,9 +161,10 @@ class TiledEngine:
         find_coordinates = tangent_finder(points, dim)
         c, m = len(group), len(density)
         H, effective = np.empty((c, m, dim, dim)), np.empty((c, m))
-        for columns, epsilons, W in self._weight_batches(sqdist, steps, in_reach):
+        for columns, epsilons, W in self._weight_batches(sqdist, steps, in_reach, scratch):
             b, _, n = W.shape
-            W2 = np.square(W[:, :, : in_reach(epsilons[0] / np.sqrt(2.0))])  # squared weights are those of ε/√2
+            k = in_reach(epsilons[0] / np.sqrt(2.0))  # squared weights are those of ε/√2
+            W2 = np.square(W[:, :, :k], out=scratch.array("W2", (b, c, k)))
             neighbours = W.sum(axis=2)
             total = at_center + neighbours
             effective[:, columns] = (total**2 / (at_center + W2.sum(axis=2))).T
@@ -166,18 +173,19 @@ class TiledEngine:
             Y = find_coordinates(
                 np.tile(origin, (b, 1)), offset.reshape(b * c, -1), np.tile(at_center, b), W2.reshape(b * c, -1), n
             )
-            P = W * density[columns, None, :n]
+            P = np.multiply(W, density[columns, None, :n], out=W)
             P /= (P.sum(axis=2) + density_here[:, columns].T)[:, :, None]
             P[neighbours < _ISOLATED] = 0.0
             H[:, columns] = dual_metric(Y.reshape(b, c, dim, n), P, epsilons[:, None]).swapaxes(0, 1)
         return H, effective
 
-    def _weight_batches(self, sqdist, steps, in_reach):
+    def _weight_batches(self, sqdist, steps, in_reach, scratch):
         """Weights (b, c, n) of several bandwidths at once, widest first, as many as fit: (columns, bandwidths, weights)."""
         walks = []
-        for ladder in steps:
+        for k, ladder in enumerate(steps):
             n = in_reach(ladder.bandwidths[0])
-            walks.append(ladder_weights(sqdist[:, :n], ladder, np.empty((len(sqdist), n)), cutoff=self._cutoff))
+            out = scratch.array(f"ladder {k}", (len(sqdist), n))
+            walks.append(ladder_weights(sqdist[:, :n], ladder, out, cutoff=self._cutoff))
         walk = heapq.merge(*walks, key=lambda step: -step[1])
         columns: list[int] = []
         epsilons: list[float] = []
@@ -189,8 +197,9 @@ class TiledEngine:
                 yield columns, np.array(epsilons), batch[: len(columns)]
                 columns, epsilons = [], []
             if not columns:
-                batch = np.zeros((max(1, _BATCH_ELEMENTS // (n * len(weights) + 1)), len(weights), n))
+                batch = scratch.array("batch", (max(1, _BATCH_ELEMENTS // (n * len(weights) + 1)), len(weights), n))
             batch[len(columns), :, :n] = weights[:, :n]
+            batch[len(columns), :, n:] = 0.0
             columns.append(column)
             epsilons.append(eps)
         if columns:
@@ -205,19 +214,40 @@ class TiledEngine:
         yield from zip(groups, results, strict=True)
 
 
-def _tile_sqdist(A, B, narrowest):
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Consecutive points, with their bounding box and a centre."""
+
+    rows: slice
+    points: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    center: np.ndarray
+
+    @classmethod
+    def of(cls, X, rows):
+        points = X[rows[0] : rows[-1] + 1]
+        # The median, not the mean: an outlier must not carry it away.
+        return cls(slice(rows[0], rows[-1] + 1), points, points.min(axis=0), points.max(axis=0), np.median(points, axis=0))
+
+    def distance(self, other):
+        """A lower bound on the distance of any two points of the blocks."""
+        return np.linalg.norm(np.maximum(np.maximum(self.low - other.high, other.low - self.high), 0.0))
+
+
+def _tile_sqdist(I, J, narrowest, *, out):
     """Squared distances (a, b), by a matrix product if that is accurate enough for bandwidths down to ``narrowest``."""
-    center = np.median(A, axis=0)  # not the mean: an outlier must not carry it away
-    from_A, from_B = A - center, B - center
-    squares_A, squares_B = np.einsum("nr,nr->n", from_A, from_A), np.einsum("nr,nr->n", from_B, from_B)
-    sqdist = from_A @ (-2.0 * from_B.T)
+    A, B = I.points - I.center, J.points - I.center
+    squares_A, squares_B = np.einsum("nr,nr->n", A, A), np.einsum("nr,nr->n", B, B)
+    B *= -2.0
+    sqdist = np.matmul(A, B.T, out=out)
     sqdist += squares_A[:, None]
     sqdist += squares_B
     np.maximum(sqdist, 0.0, out=sqdist)
     # Both ends of a close pair are about as far from the centre; the errors of distant pairs do not count.
     error = 4.0 * np.finfo(float).eps * min(squares_A.max(), squares_B.max())
     smallest = max(narrowest**2, sqdist.min() / reach(1.0) ** 2)  # ε² at which the closest pair begins to weigh
-    return cdist(A, B, "sqeuclidean") if error > _EXPONENT_ERROR * smallest else sqdist
+    return cdist(I.points, J.points, "sqeuclidean") if error > _EXPONENT_ERROR * smallest else sqdist
 
 
 def _tree_order(X, n_blocks):
