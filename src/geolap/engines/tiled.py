@@ -12,7 +12,7 @@ Memory is O(N·(r + m)) plus a few tiles per thread; no N×N matrix exists.
 """
 
 import heapq
-from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -26,7 +26,7 @@ from .threads import Scratch, available_threads, checkpoint, in_order
 __all__ = ["TiledEngine"]
 
 # Points along the side of a tile.  Larger ones fill the cache, smaller ones keep threads waiting for the interpreter.
-_SIDE_OF_FEW, _SIDE_OF_MANY = 384, 768
+_SIDE_OF_FEW, _SIDE_OF_MANY = 512, 768
 # The error in d²/ε² beyond which distances are computed by differences instead.
 _EXPONENT_ERROR = 1e-10
 # Evaluation points that are worked on together, and how many of their weights at once (4 MiB: a share of a cache).
@@ -47,7 +47,8 @@ class TiledEngine:
         self._order = _tree_order(X, n_blocks)
         self._X = X[self._order]
         self._place = np.argsort(self._order)  # where a point of the caller's stands here
-        self._blocks = [_Block.of(self._X, rows) for rows in np.array_split(np.arange(len(X)), n_blocks)]
+        ends = np.cumsum([0] + [len(part) for part in np.array_split(self._order, n_blocks)])
+        self._blocks = [_Block(self._X, first, last) for first, last in pairwise(ends)]
         self._cutoff = cutoff
         self._threads = threads or available_threads()
 
@@ -92,7 +93,8 @@ class TiledEngine:
         if I.distance(J) > reach(max(ladder.bandwidths[0] for ladder in steps)):
             return along, across
         W = scratch.array("W", shape)
-        sqdist = _tile_sqdist(I, J, min(ladder.bandwidths[-1] for ladder in steps), out=scratch.array("sqdist", shape))
+        narrowest = min(ladder.bandwidths[-1] for ladder in steps)
+        sqdist = I.sqdist(J, narrowest, out=scratch.array("sqdist", shape))
         if I is J:
             np.fill_diagonal(sqdist, np.inf)
         nearest = np.sqrt(sqdist.min())
@@ -214,40 +216,34 @@ class TiledEngine:
         yield from zip(groups, results, strict=True)
 
 
-@dataclass(frozen=True, eq=False)
 class _Block:
-    """Consecutive points, with their bounding box and a centre."""
+    """Consecutive points, with their bounding box, and coordinates about a centre of their own."""
 
-    rows: slice
-    points: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    center: np.ndarray
-
-    @classmethod
-    def of(cls, X, rows):
-        points = X[rows[0] : rows[-1] + 1]
-        # The median, not the mean: an outlier must not carry it away.
-        return cls(slice(rows[0], rows[-1] + 1), points, points.min(axis=0), points.max(axis=0), np.median(points, axis=0))
+    def __init__(self, X, first, last):
+        self.rows = slice(first, last)
+        self.points = X[first:last]
+        self.low, self.high = self.points.min(axis=0), self.points.max(axis=0)
+        self.center = np.median(self.points, axis=0)  # not the mean: an outlier must not carry it away
+        self.about = self.points - self.center
+        self.squares = np.einsum("nr,nr->n", self.about, self.about)
 
     def distance(self, other):
         """A lower bound on the distance of any two points of the blocks."""
         return np.linalg.norm(np.maximum(np.maximum(self.low - other.high, other.low - self.high), 0.0))
 
-
-def _tile_sqdist(I, J, narrowest, *, out):
-    """Squared distances (a, b), by a matrix product if that is accurate enough for bandwidths down to ``narrowest``."""
-    A, B = I.points - I.center, J.points - I.center
-    squares_A, squares_B = np.einsum("nr,nr->n", A, A), np.einsum("nr,nr->n", B, B)
-    B *= -2.0
-    sqdist = np.matmul(A, B.T, out=out)
-    sqdist += squares_A[:, None]
-    sqdist += squares_B
-    np.maximum(sqdist, 0.0, out=sqdist)
-    # Both ends of a close pair are about as far from the centre; the errors of distant pairs do not count.
-    error = 4.0 * np.finfo(float).eps * min(squares_A.max(), squares_B.max())
-    smallest = max(narrowest**2, sqdist.min() / reach(1.0) ** 2)  # ε² at which the closest pair begins to weigh
-    return cdist(I.points, J.points, "sqeuclidean") if error > _EXPONENT_ERROR * smallest else sqdist
+    def sqdist(self, other, narrowest, *, out):
+        """Squared distances (a, b), by a matrix product if that is accurate enough for bandwidths from ``narrowest`` on."""
+        about = self.about if other is self else other.points - self.center
+        squares = self.squares if other is self else np.einsum("nr,nr->n", about, about)
+        sqdist = np.matmul(self.about, about.T, out=out)
+        sqdist *= -2.0
+        sqdist += self.squares[:, None]
+        sqdist += squares
+        np.maximum(sqdist, 0.0, out=sqdist)
+        # Both ends of a close pair are about as far from the centre; the errors of distant pairs do not count.
+        error = 4.0 * np.finfo(float).eps * min(self.squares.max(), squares.max())
+        smallest = max(narrowest**2, sqdist.min() / reach(1.0) ** 2)  # ε² at which the closest pair begins to weigh
+        return cdist(self.points, other.points, "sqeuclidean") if error > _EXPONENT_ERROR * smallest else sqdist
 
 
 def _tree_order(X, n_blocks):
