@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint bench figures clean
+.PHONY: demo test lint bench clean
 
 demo: $(STAMP)-core
 	$(BIN)/python examples/digits.py

@@ -42,6 +42,8 @@ def with_value(value):
         ),
         (np.empty((5, 0)), ValueError, r"0 feature\(s\) \(shape=\(5, 0\)\) while a minimum of 1 is required"),
         (np.empty((0, 3)), ValueError, r"n_samples=0"),
+        ([[1.0, 2.0], [3.0]], ValueError, r"table of numbers; .*: give every row the same length"),
+        (np.ma.masked_array(GOOD, GOOD > 1), ValueError, r"a masked array with \d+ masked entries was given: fill them in"),
         (None, ValueError, r"2-D array .* shape \(\) was given"),
     ],
 )
@@ -59,6 +61,7 @@ def test_points(call, X, error, sentence):
         (np.inf, r"bandwidths must be positive and finite; inf was given"),
         ([], r"bandwidths must be a number or a 1-D sequence of numbers; shape \(0,\) was given"),
         ([[1.0]], r"shape \(1, 1\) was given"),
+        ("a", r"bandwidths must be numbers; 'a' was given"),
     ],
 )
 def test_bandwidths(bandwidths, sentence):
@@ -75,6 +78,7 @@ def test_bandwidths(bandwidths, sentence):
         (GOOD, 4, r"working_dim must be at most the number of features; 4 was given for 3 feature\(s\): lower it"),
         (GOOD[:3], 3, r"working_dim must be less than the number of distinct points; 3 was given for 3 of them: lower it"),
         (np.repeat(GOOD[:3], 5, axis=0), 3, r"less than the number of distinct points; 3 was given for 3 of them"),
+        (GOOD * [1, 0, 1], 3, r"directions in which the points vary; 3 was given for points that vary in 2: lower it"),
         (GOOD, 0, r"working_dim must be a whole number of at least 1; 0 was given"),
         (GOOD, 1.5, r"working_dim must be a whole number of at least 1; 1.5 was given"),
         (GOOD, True, r"working_dim must be a whole number"),
@@ -106,12 +110,26 @@ def test_sample(sample, sentence):
         ({"rule": "best"}, r"rule must be one of 'global', 'first'; 'best' was given"),
         ({"max_share": 0}, r"max_share must be a number above 0 and at most 1; 0 was given"),
         ({"max_share": 1.5}, r"max_share must be a number above 0 and at most 1; 1.5 was given"),
-        ({"n_sample": 0}, r"n_sample must be a whole number of at least 1; 0 was given"),
-        ({"renormalization": -1}, r"renormalization must be a number of at least 0; -1 was given"),
+        ({"n_sample": 1}, r"n_sample must be a whole number of at least 2; 1 was given"),
+        ({"renormalization": np.inf}, r"renormalization must be a number of at least 0 and at most 10; inf was given"),
+        ({"dual": "no"}, r"dual must be one of True, False; 'no' was given"),
         ({"engine": "abacus"}, r"engine must be one of 'auto', 'dense', 'tiled'; 'abacus' was given"),
-        ({"method": "guess"}, r"method must be one of 'gc'; 'guess' was given"),
+        ({"method": "guess"}, r"method must be one of 'gc', 'rec', .*; 'guess' was given"),
     ],
 )
 def test_parameters(params, sentence):
     with pytest.raises(ValueError, match=sentence):
         geolap.select_bandwidth(GOOD, **params)
+
+
+def test_a_mask_of_evaluation_points_means_its_true_rows():
+    mask = np.arange(20) < 5
+    np.testing.assert_array_equal(geolap.distortion(GOOD, 0.5, sample=mask).sample, np.arange(5))
+
+
+def test_results_do_not_alias_what_was_passed():
+    bandwidths, sample = np.array([1.0, 2.0]), np.array([1, 2])
+    curve = geolap.distortion(GOOD, bandwidths, sample=sample)
+    bandwidths[0], sample[0] = 99.0, 9
+    assert curve.bandwidths[0] == 1.0
+    assert curve.sample[0] == 1

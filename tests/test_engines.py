@@ -143,3 +143,30 @@ def test_no_matrix_of_all_pairs_is_held():
 def test_wrong_engine_parameters_are_named(params, sentence):
     with pytest.raises(ValueError, match=sentence):
         make_engine(np.eye(3), **params)
+
+
+def test_memory_does_not_grow_with_bandwidths_that_share_no_ladder():
+    import tracemalloc
+
+    X = np.random.default_rng(0).standard_normal((3000, 3))
+    peaks = []
+    for bandwidths in (np.geomspace(0.1, 3.0, 5), np.geomspace(0.1, 3.0, 60)):
+        engine = TiledEngine(X, threads=1)
+        degrees = np.ones((3000, len(bandwidths)))
+        tracemalloc.start()
+        engine.local_metrics(np.arange(50), bandwidths, degrees, working_dim=1)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_equal_bandwidths_give_equal_columns():
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    engine = TiledEngine(X)
+    bandwidths = np.array([0.7, 0.5, 0.5, 0.7, 0.31])
+    sums = engine.row_sums(bandwidths)
+    H = engine.local_metrics(np.arange(60), bandwidths, 1 + sums, working_dim=1).H
+    np.testing.assert_array_equal(H[:, 1], H[:, 2])
+    np.testing.assert_allclose(
+        H, DenseEngine(X).local_metrics(np.arange(60), bandwidths, 1 + sums, working_dim=1).H, rtol=1e-9
+    )

@@ -181,3 +181,65 @@ def test_inputs_are_not_modified():
     before = X.copy()
     GeometricConsistency(random_state=0).fit(X)
     np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("distance", [1e9, 1e16, 1e17])
+def test_an_outlier_however_far_leaves_the_others_their_digits(distance):
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    Z = X.copy()
+    Z[0] = distance
+    sample = np.arange(2, 40)
+    np.testing.assert_allclose(
+        geolap.distortion(Z, [0.5, 1.0, 2.0], sample=sample).per_point,
+        geolap.distortion(X[1:], [0.5, 1.0, 2.0], sample=sample - 1).per_point,
+        rtol=1e-7,
+    )
+    assert chosen(Z).bandwidth == pytest.approx(chosen(X).bandwidth, rel=0.15)
+
+
+def test_at_the_upper_end_the_bound_itself_is_taken():
+    for seed in range(4):
+        selection = chosen(np.random.default_rng(seed).standard_normal((200, 2)))
+        if selection.status is Status.UPPER_END:
+            assert selection.bandwidth == selection.bound
+            assert selection.interval is None
+            break
+    else:
+        pytest.fail("no data set ended at the bound")
+
+
+def test_noise_at_tiny_bandwidths_is_not_taken_for_a_scale():
+    X = np.random.default_rng(12).standard_normal((300, 1))
+    assert chosen(X).bandwidth > 0.01
+
+
+def test_interval_never_leaves_the_bound():
+    for seed in range(6):
+        selection = select_bandwidth(np.random.default_rng(seed).standard_normal((200, 4)), n_sample=100, random_state=seed)
+        assert selection.interval is None or selection.interval[1] <= selection.bound
+
+
+def test_with_a_cutoff_refined_scores_are_exact():
+    X = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), -1).reshape(-1, 2)
+    X += 0.01 * np.random.default_rng(0).standard_normal(X.shape)
+    selection = chosen(X, cutoff=1.5)
+    exact = geolap.distortion(X, selection.bandwidths, sample=selection.details["sample"], cutoff=1.5)
+    np.testing.assert_allclose(selection.scores, exact.mean, rtol=1e-8)
+
+
+def test_near_duplicates_make_two_scales():
+    X = make_sphere(200, random_state=0).data
+    doubled = np.repeat(X, 2, axis=0) + 1e-9 * np.random.default_rng(0).standard_normal((400, 3))
+    selection = chosen(doubled, n_sample=None)
+    assert selection.status is not Status.INTERIOR or selection.bandwidth > 0.05
+
+
+def test_distances_below_floating_point_are_refused_in_a_sentence():
+    X = np.random.default_rng(0).integers(-9, 9, (100, 2)) * 5e-324
+    with pytest.raises(ValueError, match=r"must be representable numbers; they range from .*: rescale the data"):
+        chosen(X)
+
+
+def test_the_largest_numbers_work():
+    X = np.random.default_rng(0).uniform(-1, 1, (100, 2))
+    assert chosen(1e308 * X).bandwidth == pytest.approx(1e308 * chosen(X).bandwidth, rel=1e-6)

@@ -116,10 +116,22 @@ def test_a_minimum_beyond_the_bound_is_reported_but_not_taken():
         (lambda x: 5.0 - x, 0.0, np.inf, Status.UPPER_END),
         (lambda x: 5.0 + x, 0.0, np.inf, Status.LOWER_END),
         (lambda x: (x - 2.0) ** 2, 0.0, 1.0, Status.UPPER_END),
+        (lambda x: np.minimum((x + 2.0) ** 2 + 1.0, 3.0 - x), 0.0, np.inf, Status.LOWER_ELSEWHERE),
+        (lambda x: 5.0 - x + 0.06 * np.cos(20 * x), 9.0, np.inf, Status.UPPER_END),
         (lambda x: np.ones_like(x), 0.0, np.inf, Status.FLAT),
         (lambda x: 1.0 + 1e-3 * (x - 0.1) ** 2, 3.0, np.inf, Status.FLAT),
     ],
-    ids=["interior", "several", "falling", "rising", "behind the bound", "constant", "drowned in noise"],
+    ids=[
+        "interior",
+        "several",
+        "falling",
+        "rising",
+        "behind the bound",
+        "lower at the end",
+        "ripples on a slope",
+        "constant",
+        "drowned in noise",
+    ],
 )
 def test_status_says_what_kind_of_minimum_it_is(function, noise, bound, status):
     curve, minima = searched(function, bound=bound, noise=noise)
@@ -139,8 +151,9 @@ def test_interval_holds_the_choice_and_narrows_with_more_points():
         centres = 0.4 + 0.5 * rng.standard_normal(n)
         grid = log_grid(0.01, 10.0)
         curve = Curve(grid, (np.log(grid)[None] - centres[:, None]) ** 2)
-        best = np.exp(centres.mean())
-        low, high = resampled_interval(curve, best, random_state=np.random.RandomState(0))
+        minima = minima_of(curve)
+        best = minima[0].bandwidth
+        low, high = resampled_interval(curve, best, minima, random_state=np.random.RandomState(0))
         assert low <= best <= high
         widths.append(np.log(high / low))
     # The mean of n centres has standard error 0.5/√n.
@@ -154,7 +167,9 @@ def test_interval_spans_two_wells_that_resamples_cannot_tell_apart():
     tilt -= tilt.mean()
     x = np.log(grid)[None]
     curve = Curve(grid, np.minimum((x + 1.5) ** 2, (x - 1) ** 2) + tilt * x)
-    low, high = resampled_interval(curve, np.exp(1.0), random_state=np.random.RandomState(0))
+    minima = minima_of(curve)
+    assert len(minima) == 2
+    low, high = resampled_interval(curve, minima[1].bandwidth, minima, random_state=np.random.RandomState(0))
     assert low < np.exp(-1.3)
     assert high > np.exp(0.8)
 
@@ -166,3 +181,9 @@ def test_infinite_values_are_never_a_minimum():
     minima = minima_of(curve)
     assert [np.log(m.bandwidth) for m in minima] == pytest.approx([0.3], abs=0.1)
     assert choose(curve, minima)[1] is Status.INTERIOR
+
+
+def test_no_interval_without_a_minimum():
+    grid = log_grid(0.01, 10.0)
+    curve = Curve(grid, np.log(grid)[None].repeat(5, axis=0))
+    assert resampled_interval(curve, grid[0], minima_of(curve), random_state=np.random.RandomState(0)) is None

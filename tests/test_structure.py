@@ -13,8 +13,9 @@ ROOT = Path(geolap.__file__).parent
 LAYERS = [
     {"kernel", "laplacian", "tangent", "metric", "validation"},
     {"engines"},
-    {"consistency", "search", "selection", "datasets"},
+    {"consistency", "search", "selection", "datasets", "local_spectrum"},
     {"selectors"},
+    {"dimension"},
     {"plots"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -14,7 +14,7 @@ import numpy as np
 
 from .engines import Engine, make_engine
 from .metric import departure
-from .validation import check_bandwidths, check_number, check_points, check_sample, check_working_dim
+from .validation import check_bandwidths, check_choice, check_number, check_points, check_sample, check_working_dim
 
 __all__ = ["Consistency", "DistortionCurve", "distortion"]
 
@@ -123,8 +123,8 @@ def distortion(
     >>> import geolap
     >>> X = geolap.datasets.make_sphere(500, random_state=0).data
     >>> curve = geolap.distortion(X, [0.1, 0.4, 1.6], working_dim=2, sample=100, random_state=0)
-    >>> curve.bandwidths[curve.mean.argmin()]
-    np.float64(0.4)
+    >>> float(curve.bandwidths[curve.mean.argmin()])
+    0.4
 
     References
     ----------
@@ -133,7 +133,9 @@ def distortion(
     X = check_points(X)
     working_dim = check_working_dim(working_dim, X)
     bandwidths = check_bandwidths(bandwidths)
-    check_number("renormalization", renormalization, low=0)
+    check_number("renormalization", renormalization, low=0, high=10)
+    check_choice("dual", dual, (True, False))
+    check_choice("squared", squared, (True, False))
     sample = check_sample(sample, len(X), random_state)
     problem = Consistency(
         make_engine(X, engine, cutoff=cutoff, threads=threads), sample, working_dim, dual, squared, renormalization

@@ -59,7 +59,7 @@ def convert_bandwidth(value, *, source="bandwidth", target="bandwidth"):
     0.224
     """
     for name in (source, target):
-        if name not in CONVENTIONS:
+        if not isinstance(name, str) or name not in CONVENTIONS:
             raise ValueError(
                 f"A bandwidth convention must be one of {', '.join(CONVENTIONS)}; {name!r} was given: "
                 "choose the one whose formula your other program documents."
@@ -67,7 +67,13 @@ def convert_bandwidth(value, *, source="bandwidth", target="bandwidth"):
     value = np.asarray(value, dtype=float)
     if not (np.all(np.isfinite(value)) and np.all(value > 0)):
         raise ValueError(f"A bandwidth must be positive and finite; {value} was given: pass a positive number.")
-    converted = CONVENTIONS[target][0](CONVENTIONS[source][1](value))
+    with np.errstate(over="ignore", under="ignore"):
+        converted = CONVENTIONS[target][0](CONVENTIONS[source][1](value))
+    if not (np.all(np.isfinite(converted)) and np.all(converted > 0)):
+        raise ValueError(
+            f"A bandwidth must stay within the range of floating-point numbers; {value} does not as {target}: rescale the "
+            "data."
+        )
     return float(converted) if np.ndim(converted) == 0 else converted
 
 
@@ -133,8 +139,8 @@ def ladders(bandwidths) -> list[Ladder]:
 def ladder_weights(sqdist, ladder, out, *, cutoff=None) -> Iterator[tuple[int, float, np.ndarray]]:
     """Walk down a ladder: yields ``(column, bandwidth, W)``, each W from the last by squaring in place.
 
-    ``sqdist`` may hold ``inf`` where a weight must be exactly zero (the diagonal).  ``W`` is ``out`` itself (or, with a
-    cut-off, a masked copy): use it before the next step and do not change it.
+    ``sqdist`` may hold ``inf`` where a weight must not count (the diagonal); it becomes 1e-304.  ``W`` is ``out`` itself
+    (or, with a cut-off, a masked copy): use it before the next step and do not change it.
     """
     for column, eps, squarings in zip(ladder.columns, ladder.bandwidths, ladder.squarings, strict=True):
         if squarings == 0:

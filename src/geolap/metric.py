@@ -28,4 +28,5 @@ def departure(H, *, dual=True, squared=False):
         with np.errstate(divide="ignore", over="ignore"):
             h = 1.0 / np.maximum(h, 0.0)
     norm = np.abs(h - 1.0).max(axis=-1)
-    return norm**2 if squared else norm
+    with np.errstate(over="ignore"):
+        return norm**2 if squared else norm

@@ -21,11 +21,15 @@ def plot_selection(selection, ax=None):
     for minimum in selection.minima:
         colour = _CHOICE if minimum.local else _ARTEFACT
         ax.plot(minimum.bandwidth, minimum.score, "o", ms=5, mfc="none", mec=colour, mew=1.5, zorder=3)
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    if selection.bandwidths[-1] < 1e3 * selection.bandwidths[0]:
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    chosen = np.interp(np.log(selection.bandwidth), np.log(selection.bandwidths[finite]), selection.scores[finite])
+    if chosen > 0 and selection.scores[finite].max() > 10 * max(chosen, 1.0):
+        ax.set_ylim(0, 4 * max(chosen, 1.0))  # GC⁻¹ grows beyond all bounds where points lose their neighbours
     ax.set_xlabel("bandwidth ε (unit of the data)")
     ax.set_ylabel(f"score ({selection.method})")
     ax.set_xlim(selection.bandwidths[0], selection.bandwidths[-1])

@@ -11,7 +11,7 @@ import numpy as np
 
 from .selection import Minimum, Status
 
-__all__ = ["Curve", "choose", "local_minima", "log_grid", "refine", "resampled_interval"]
+__all__ = ["Curve", "choose", "local_minima", "log_grid", "minima_of", "refine", "resampled_interval"]
 
 # Bandwidths per factor of two in the scan.  Real curves are steep and have several minima: fewer miss some.
 STEPS_PER_OCTAVE = 4
@@ -163,49 +163,64 @@ def choose(curve: Curve, minima, *, rule="global", bound=np.inf) -> tuple[float,
     """The bandwidth by the rule, and how good the choice is.
 
     ``"global"`` takes the lowest minimum within the bound, ``"first"`` the smallest bandwidth that is a minimum by more
-    than noise.  Without any minimum the lower end of the curve is taken, and the status says so.
+    than noise (the lowest one if none is).  A minimum within noise does not count against a lower end of the curve; without
+    any that counts, the lowest place within the bound is taken, and the status says so.
     """
+    inside = np.flatnonzero(curve.bandwidths <= bound)
+    inside = inside if inside.size else np.array([0])
+    scores = curve.mean[inside]
+    lowest = inside[np.argmin(scores)]
     candidates = [m for m in minima if m.local]
-    if not candidates:
-        inside = np.flatnonzero(curve.bandwidths <= bound)
-        inside = inside if inside.size else np.array([0])
-        mean = curve.mean[inside]
-        if (
-            not np.isfinite(mean).any()
-            or np.nanmax(np.where(np.isfinite(mean), mean, np.nan)) - mean.min() < 1e-3 * mean.min()
-        ):
-            return float(curve.bandwidths[inside[np.argmin(mean)]]), Status.FLAT
-        k = int(np.argmin(mean))
-        return float(curve.bandwidths[inside[k]]), Status.UPPER_END if 2 * k >= len(inside) else Status.LOWER_END
-    lowest = min(candidates, key=lambda m: m.score)
     clear = [m for m in candidates if m.clear]
-    best = clear[0] if rule == "first" and clear else lowest
-    if not best.clear:
-        return best.bandwidth, Status.FLAT
-    rivals = [m for m in clear if m is not best and m.score <= best.score + max(2.0 * m.noise, 0.05 * best.score)]
-    return best.bandwidth, Status.SEVERAL if rivals else Status.INTERIOR
+    if clear:
+        best = clear[0] if rule == "first" else min(clear, key=lambda m: m.score)
+        if lowest in (inside[0], inside[-1]) and _is_lower(curve, lowest, best.bandwidth):
+            return best.bandwidth, Status.LOWER_ELSEWHERE
+        close = [
+            m for m in clear if m is not best and abs(m.score - best.score) <= max(2.0 * m.noise, 0.05 * abs(best.score))
+        ]
+        return best.bandwidth, Status.SEVERAL if close else Status.INTERIOR
+    finite = scores[np.isfinite(scores)]
+    if not finite.size or np.ptp(finite) <= 1e-3 * abs(finite.min()):
+        return float(curve.bandwidths[lowest]), Status.FLAT
+    if candidates and lowest not in (inside[0], inside[-1]):
+        return min(candidates, key=lambda m: m.score).bandwidth, Status.FLAT
+    status = Status.UPPER_END if 2 * lowest >= inside[0] + inside[-1] else Status.LOWER_END
+    return float(curve.bandwidths[lowest]), status
 
 
-def resampled_interval(curve: Curve, bandwidth, *, rule="global", bound=np.inf, random_state, level=0.95, n_resamples=500):
-    """Where the choice falls when the evaluation points are drawn anew from themselves.
+def _is_lower(curve, k, bandwidth):
+    """Whether the curve at point k is below that at the bandwidth by more than noise."""
+    at = int(np.argmin(np.abs(curve.bandwidths - bandwidth)))
+    with np.errstate(invalid="ignore"):
+        difference = curve.values[:, at] - curve.values[:, k]
+    noise = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else 0.0
+    return bool(difference.mean() > 2.0 * noise)
 
-    Costs nothing but sums: the values at every evaluation point and bandwidth are at hand.  With ``rule="first"`` the
-    minimum nearest to the chosen one counts in each resample.
+
+def resampled_interval(
+    curve: Curve, bandwidth, minima, *, rule="global", bound=np.inf, random_state, level=0.95, n_resamples=500
+):
+    """Where the choice falls when the evaluation points are drawn anew from themselves; None if it is no minimum.
+
+    Costs nothing but sums: the values at every evaluation point and bandwidth are at hand.  In each resample the lowest
+    place near one of the local ``minima`` counts; with ``rule="first"`` the one nearest to the chosen bandwidth.
     """
+    known = np.log([m.bandwidth for m in minima if m.local and (m.clear or m.bandwidth == bandwidth)])
     n = len(curve.values)
     inside = np.flatnonzero(np.isfinite(curve.values).all(axis=0))
-    if n < 2 or inside.size < 3:
+    if n < 2 or inside.size < 3 or np.log(bandwidth) not in known:
         return None
     log, values = np.log(curve.bandwidths[inside]), curve.values[:, inside]
     counts = random_state.multinomial(n, np.full(n, 1.0 / n), size=n_resamples)
     chosen = []
     for mean in counts @ values / n:
         low = np.flatnonzero((mean[1:-1] < mean[:-2]) & (mean[1:-1] <= mean[2:])) + 1
-        low = low[log[low] <= np.log(bound)]
+        low = low[np.abs(log[low][:, None] - known).min(axis=1) < np.log(2.0) / STEPS_PER_OCTAVE * 2]
         if low.size:
             k = low[np.argmin(mean[low] if rule == "global" else np.abs(log[low] - np.log(bandwidth)))]
             chosen.append(_vertex(log[k - 1 : k + 2], mean[k - 1 : k + 2]))
     if len(chosen) < n_resamples // 2:
         return None
-    low, high = np.exp(np.quantile(chosen, [0.5 - level / 2, 0.5 + level / 2]))
+    low, high = np.minimum(np.exp(np.quantile(chosen, [0.5 - level / 2, 0.5 + level / 2])), bound)
     return float(min(low, bandwidth)), float(max(high, bandwidth))

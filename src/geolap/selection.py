@@ -14,8 +14,12 @@ class Status(Enum):
 
     INTERIOR = "A clear minimum inside the searched range."
     SEVERAL = (
-        "Several minima are nearly as good: the data has more than one scale. Look at the minima; rule='first' takes the "
-        "finest one."
+        "Several minima are nearly as good: the data has more than one scale, and the choice between them is close. Look at "
+        "all of them."
+    )
+    LOWER_ELSEWHERE = (
+        "A clear minimum, but the curve is lower still at an end of the searched range, where nothing turns. Look at the "
+        "curve; a larger max_share looks further."
     )
     FLAT = (
         "The curve is flat: no bandwidth is better than its neighbours by more than the noise of the evaluation points. "
@@ -33,6 +37,7 @@ class Status(Enum):
         "The graph falls apart at this bandwidth: more than a tenth of the evaluation points see no neighbour. Use a larger "
         "minimum, remove outliers, or let the bandwidth vary from place to place."
     )
+    RULE = "A rule of thumb: it minimises nothing, so nothing tells how good it is."
 
     def __str__(self):
         return self.value
@@ -50,7 +55,9 @@ class Minimum:
     noise : float
         Standard error of that depth over evaluation points; 0 if unknown.
     local : bool
-        Whether neighbourhoods are still local there; a minimum beyond the bound is the global-scale artefact.
+        Whether neighbourhoods are still local there: below the bound.
+    share : float or None
+        Share of all points that the median effective neighbourhood holds there, if known.
     """
 
     bandwidth: float
@@ -58,6 +65,7 @@ class Minimum:
     depth: float
     noise: float = 0.0
     local: bool = True
+    share: float | None = None
 
     @property
     def clear(self) -> bool:
@@ -76,7 +84,7 @@ class Selection:
     bandwidths, scores : ndarray (m,)
         The curve that was minimised, ascending in ε, with the refined minima among its points.
     minima : tuple of Minimum
-        Every minimum found, ascending in ε.
+        Every minimum found, ascending in ε.  One beyond the bound is most often the global-scale artefact.
     interval : (float, float) or None
         Where ε̂ falls in 95 % of resamplings of the evaluation points.
     status : Status
@@ -109,7 +117,8 @@ class Selection:
             lines.append("Minima of the curve:")
         for minimum in self.minima:
             if not minimum.local:
-                meaning = "global-scale artefact: neighbourhoods there are a large share of the data"
+                held = "" if minimum.share is None else f", neighbourhoods hold {minimum.share:.0%} of the points"
+                meaning = f"beyond the bound on locality{held}: the scale of the whole data set"
             elif minimum.bandwidth == self.bandwidth:
                 meaning = "selected"
             elif minimum.clear:

@@ -9,7 +9,15 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-__all__ = ["check_bandwidths", "check_choice", "check_number", "check_points", "check_sample", "check_working_dim"]
+__all__ = [
+    "check_bandwidths",
+    "check_choice",
+    "check_number",
+    "check_points",
+    "check_sample",
+    "check_working_dim",
+    "distinct_points",
+]
 
 # How many rows are looked at together, so that checking a memory-mapped file does not load it.
 _ROWS = 65536
@@ -25,7 +33,15 @@ def check_points(X):
             f"Points must be a dense array (n_points, n_features); a sparse matrix of shape {X.shape} was given: call "
             "X.toarray() if that fits in memory, or reduce it first, for instance with TruncatedSVD."
         )
-    A = np.asarray(X)
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(
+            f"Points must be complete; a masked array with {np.ma.count_masked(X)} masked entries was given: fill them in, "
+            "or leave out their rows."
+        )
+    try:
+        A = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"Points must be a table of numbers; {error}: give every row the same length.") from None
     if A.dtype.kind == "c":
         raise ValueError(
             f"Complex data not supported: points must be real numbers; {A.dtype} was given: pass real and imaginary parts "
@@ -102,16 +118,39 @@ def check_working_dim(working_dim, X):
             f"working_dim must be less than the number of distinct points; {working_dim} was given for {distinct} of them: "
             "lower it (1 is the most stable choice) or pass more points."
         )
+    rank = _rank(X, working_dim)
+    if working_dim > rank:
+        raise ValueError(
+            f"working_dim must be at most the number of directions in which the points vary; {working_dim} was given for "
+            f"points that vary in {rank}: lower it (1 is the most stable choice)."
+        )
     return int(working_dim)
+
+
+def _rank(X, enough):
+    """The dimension of the flat that holds all points, counted no further than ``enough``."""
+    if enough == 1:
+        return 1
+    n = 20 * enough
+    while True:
+        some = np.asarray(X[:: max(1, len(X) // n)], dtype=float)
+        some = some / np.abs(some).max()
+        found = np.linalg.matrix_rank(some - some[0], tol=1e-12 * np.sqrt(some.size))
+        if found >= enough or n >= len(X):
+            return min(int(found), enough)
+        n *= 8
 
 
 def check_bandwidths(bandwidths):
     """Bandwidths as a 1-D float array of positive finite numbers."""
-    given = np.atleast_1d(np.asarray(bandwidths, dtype=float))
+    try:
+        given = np.atleast_1d(np.array(bandwidths, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"bandwidths must be numbers; {bandwidths!r} was given ({error}): pass lengths.") from None
     if given.ndim != 1 or given.size == 0:
         raise ValueError(
             f"bandwidths must be a number or a 1-D sequence of numbers; shape {given.shape} was given: pass for instance "
-            "np.geomspace(low, high, 20)."
+            "high * 2.0 ** (-np.arange(20) / 4)."
         )
     wrong = given[~(np.isfinite(given) & (given > 0))]
     if wrong.size:
@@ -123,7 +162,7 @@ def check_bandwidths(bandwidths):
 
 def check_number(name, value, kind=Real, *, low, high=np.inf, open_low=False):
     """A number of the given kind in the given range."""
-    good = isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
+    good = isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high and np.isfinite(value)
     if not good or (open_low and value == low):
         noun = "a whole number" if kind is Integral else "a number"
         limits = f"{'above' if open_low else 'of at least'} {low}" + (f" and at most {high}" if np.isfinite(high) else "")
@@ -143,12 +182,18 @@ def check_sample(sample, n_points, random_state):
     """Indices of the evaluation points: all of them (None), a random number of them (int), or those given."""
     if sample is None:
         return np.arange(n_points)
-    if isinstance(sample, Integral) and not isinstance(sample, bool):
+    if np.ndim(sample) == 0 and isinstance(sample, Integral | np.ndarray) and not isinstance(sample, bool):
+        sample = int(sample)
         check_number("the number of evaluation points", sample, Integral, low=1)
         if sample >= n_points:
             return np.arange(n_points)
         return np.sort(check_random_state(random_state).choice(n_points, int(sample), replace=False))
-    indices = np.asarray(sample)
+    try:
+        indices = np.array(sample)
+    except ValueError as error:
+        raise ValueError(f"sample must hold row indices; {error}: pass a flat sequence of integers.") from None
+    if indices.dtype.kind == "b" and indices.shape == (n_points,):
+        indices = np.flatnonzero(indices)
     if indices.ndim != 1 or indices.size == 0 or indices.dtype.kind not in "iu":
         raise ValueError(
             "sample must be None, a number of points or a 1-D sequence of row indices; "

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from numbers import Integral
 
 import numpy as np
-from scipy.special import gamma
+from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
 from ..validation import check_number
@@ -129,7 +129,7 @@ def make_sphere(n_samples=1000, noise=0.0, noise_dims=0, random_state=None, *, d
         coordinates[:, k] = np.arctan2(rest, clean[:, k])
         metric[:, k, k] = scale
         scale = scale * np.sin(coordinates[:, k]) ** 2
-    volume = 2.0 * np.pi ** (0.5 * (dim + 1)) / gamma(0.5 * (dim + 1))
+    volume = 2.0 * np.exp(0.5 * (dim + 1) * np.log(np.pi) - gammaln(0.5 * (dim + 1)))
     return _observed(clean, coordinates, metric, volume, noise, noise_dims, rng)
 
 

@@ -9,7 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["Engine", "LocalMetrics", "in_unit", "in_unit_box", "root_mean_square_distance"]
+__all__ = ["NO_NEIGHBOURS", "Engine", "LocalMetrics", "in_unit", "in_unit_box", "root_mean_square_distance"]
+
+# A point whose neighbours weigh less than this together has H = 0: what is left of them is rounding.
+NO_NEIGHBOURS = 1e-100
 
 
 @dataclass(frozen=True)
@@ -60,17 +63,18 @@ class Engine(Protocol):
 
 
 def in_unit_box(X) -> tuple[np.ndarray, float]:
-    """Points in float64, shifted and scaled into [−1, 1], and the scale.
+    """Points in float64, about a point amid them and scaled into [−2, 2], and the scale.
 
     The scale is a power of two, so nothing is rounded by it; squares of the result neither overflow nor vanish, whatever
-    the magnitude of the data.
+    the magnitude of the data.  The centre is a median: a far outlier must not carry it away from the others, whose digits
+    would be lost.
     """
     X = np.asarray(X)
     low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
-    center = 0.5 * low + 0.5 * high
-    extent = float((0.5 * high - 0.5 * low).max())
-    unit = float(2.0 ** np.ceil(np.log2(extent)))
-    return np.ascontiguousarray((X - center) / unit, dtype=np.float64), unit
+    center = np.median(X[:: -(-len(X) // 4096)], axis=0).astype(float)
+    half = max((0.5 * high - 0.5 * center).max(), (0.5 * center - 0.5 * low).max())
+    unit = float(2.0 ** np.clip(np.ceil(np.log2(half)) + 1, -1074, 1023))
+    return np.ascontiguousarray(X / unit - center / unit, dtype=np.float64), unit
 
 
 def in_unit(bandwidths, unit) -> np.ndarray:

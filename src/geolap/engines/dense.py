@@ -10,7 +10,7 @@ from ..kernel import gaussian
 from ..laplacian import transition
 from ..metric import dual_metric
 from ..tangent import tangent_basis
-from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
+from .base import NO_NEIGHBOURS, LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
 
 __all__ = ["DenseEngine"]
 
@@ -32,8 +32,7 @@ class DenseEngine:
 
     def row_sums(self, bandwidths, targets=None):
         rows = np.arange(len(self._X)) if targets is None else targets
-        sums = [self._weights(eps)[rows].sum(axis=1) - 1.0 for eps in in_unit(bandwidths, self._unit)]
-        return np.stack(sums, axis=1)
+        return np.stack([self._others(eps)[rows].sum(axis=1) for eps in in_unit(bandwidths, self._unit)], axis=1)
 
     def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
         H = np.empty((len(sample), len(bandwidths), working_dim, working_dim))
@@ -45,8 +44,14 @@ class DenseEngine:
                 A = self._X - self._X[i]
                 Y = tangent_basis(A, W[k], working_dim) @ A.T
                 H[k, m] = dual_metric(Y, P[k], eps)
+            H[self._others(eps)[sample].sum(axis=1) < NO_NEIGHBOURS, m] = 0.0
             effective[:, m] = W.sum(axis=1) ** 2 / (W**2).sum(axis=1)
         return LocalMetrics(H, effective)
 
     def _weights(self, eps):
         return gaussian(self._sqdist, eps, cutoff=self._cutoff)
+
+    def _others(self, eps):
+        W = self._weights(eps)
+        np.fill_diagonal(W, 0.0)
+        return W

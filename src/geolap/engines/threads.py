@@ -119,9 +119,12 @@ class _OneBlasThread:
 
     @staticmethod
     def _keep(held, leave):
-        with _blas().limit(limits=1):
-            held.set()
-            leave.wait()
+        try:
+            with _blas().limit(limits=1):
+                held.set()
+                leave.wait()
+        finally:
+            held.set()  # without the limit rather than never
 
 
 _one_blas_thread = _OneBlasThread()

@@ -8,10 +8,10 @@ Exact: every pair counts.  What makes it fast:
 - points in the order of a k-d tree: a tile is left as soon as its closest pair is out of the kernel's reach;
 - tangent bases by Krylov iteration (`geolap.tangent`) over only those points that a group of evaluation points can see.
 
-Memory is O(N·(r + m)) plus a few tiles per thread; no N×N matrix exists.
+Memory is O(N·(r + m)) plus, per thread, a few tiles and a few times 50·N weights; no N×N matrix exists.
 """
 
-import heapq
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from ..kernel import ladder_weights, ladders, reach
 from ..metric import dual_metric
 from ..tangent import tangent_finder
-from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
+from .base import NO_NEIGHBOURS, LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
 from .threads import Scratch, available_threads, checkpoint, in_order
 
 __all__ = ["TiledEngine"]
@@ -32,8 +32,6 @@ _EXPONENT_ERROR = 1e-10
 # Evaluation points that are worked on together, and how many of their weights at once (4 MiB: a share of a cache).
 _GROUP = 50
 _BATCH_ELEMENTS = 2**19
-# A point whose neighbours weigh less than this together is isolated: H = 0.
-_ISOLATED = 1e-100
 # A batch of bandwidths ends when the points in reach have become fewer than this share of those at its start.
 _SHRUNK = 0.7
 
@@ -44,10 +42,10 @@ class TiledEngine:
     def __init__(self, X, *, cutoff=None, threads=None):
         X, self._unit = in_unit_box(X)
         n_blocks = -(-len(X) // (_SIDE_OF_FEW if len(X) < 4096 else _SIDE_OF_MANY))
-        self._order = _tree_order(X, n_blocks)
+        ends = np.arange(n_blocks + 1) * len(X) // n_blocks
+        self._order = _tree_order(X, ends)
         self._X = X[self._order]
         self._place = np.argsort(self._order)  # where a point of the caller's stands here
-        ends = np.cumsum([0] + [len(part) for part in np.array_split(self._order, n_blocks)])
         self._blocks = [_Block(self._X, first, last) for first, last in pairwise(ends)]
         self._cutoff = cutoff
         self._threads = threads or available_threads()
@@ -177,22 +175,16 @@ class TiledEngine:
             )
             P = np.multiply(W, density[columns, None, :n], out=W)
             P /= (P.sum(axis=2) + density_here[:, columns].T)[:, :, None]
-            P[neighbours < _ISOLATED] = 0.0
+            P[neighbours < NO_NEIGHBOURS] = 0.0
             H[:, columns] = dual_metric(Y.reshape(b, c, dim, n), P, epsilons[:, None]).swapaxes(0, 1)
         return H, effective
 
     def _weight_batches(self, sqdist, steps, in_reach, scratch):
         """Weights (b, c, n) of several bandwidths at once, widest first, as many as fit: (columns, bandwidths, weights)."""
-        walks = []
-        for k, ladder in enumerate(steps):
-            n = in_reach(ladder.bandwidths[0])
-            out = scratch.array(f"ladder {k}", (len(sqdist), n))
-            walks.append(ladder_weights(sqdist[:, :n], ladder, out, cutoff=self._cutoff))
-        walk = heapq.merge(*walks, key=lambda step: -step[1])
         columns: list[int] = []
         epsilons: list[float] = []
         batch = np.empty((0, 0, 0))
-        for column, eps, weights in walk:
+        for column, eps, weights in self._descent(sqdist, steps, in_reach, scratch):
             checkpoint()
             n = in_reach(eps)
             if columns and (len(columns) == len(batch) or n < _SHRUNK * batch.shape[2]):
@@ -206,6 +198,24 @@ class TiledEngine:
             epsilons.append(eps)
         if columns:
             yield columns, np.array(epsilons), batch[: len(columns)]
+
+    def _descent(self, sqdist, steps, in_reach, scratch):
+        """Walk down all ladders together, widest bandwidth first; a ladder holds memory only while it is being used."""
+        order = sorted((-eps, k) for k, ladder in enumerate(steps) for eps in ladder.bandwidths)
+        walks: dict[int, Iterator] = {}
+        slots: dict[int, int] = {}
+        for _, k in order:
+            if k not in slots:
+                n = in_reach(steps[k].bandwidths[0])
+                slots[k] = min(set(range(len(slots) + 1)) - set(slots.values()))
+                out = scratch.array(f"ladder {slots[k]}", (len(sqdist), n))
+                walks[k] = zip(
+                    steps[k].columns, ladder_weights(sqdist[:, :n], steps[k], out, cutoff=self._cutoff), strict=True
+                )
+            last, step = next(walks[k])
+            yield step
+            if last == steps[k].columns[-1]:
+                del slots[k]
 
     def _by_groups(self, function, indices, label):
         """Apply ``function`` to groups of places of the given points; yields (positions in ``indices``, result)."""
@@ -246,21 +256,19 @@ class _Block:
         return cdist(self.points, other.points, "sqeuclidean") if error > _EXPONENT_ERROR * smallest else sqdist
 
 
-def _tree_order(X, n_blocks):
-    """Order the points so that equal consecutive blocks are the leaves of a k-d tree."""
+def _tree_order(X, ends):
+    """Order the points so that the blocks between consecutive ``ends`` are the leaves of a k-d tree."""
     order = np.arange(len(X))
-    ends = np.cumsum([len(b) for b in np.array_split(order, n_blocks)])
 
-    def split(start, first, last):
+    def split(first, last):
         if last - first < 2:
             return
         middle = (first + last) // 2
-        part = order[start : ends[last - 1]]
+        part = order[ends[first] : ends[last]]
         axis = np.argmax(X[part].var(axis=0))
-        cut = ends[middle - 1] - start
-        order[start : ends[last - 1]] = part[np.argpartition(X[part, axis], cut)]
-        split(start, first, middle)
-        split(ends[middle - 1], middle, last)
+        order[ends[first] : ends[last]] = part[np.argpartition(X[part, axis], ends[middle] - ends[first])]
+        split(first, middle)
+        split(middle, last)
 
-    split(0, 0, n_blocks)
+    split(0, len(ends) - 1)
     return order

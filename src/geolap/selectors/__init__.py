@@ -1,11 +1,42 @@
 """Ways to choose ε, one file each, all with the same face: ``fit(X, y=None)`` → ``bandwidth_``, ``selection_``."""
 
-from ..validation import check_choice
+from numbers import Real
+
+from sklearn.base import clone
+
+from ..selection import Selection
+from ..validation import check_bandwidths, check_choice
+from .base import BandwidthSelector
+from .distances import MedianDistance, NeighborDistance
 from .geometric_consistency import GeometricConsistency
+from .kernel_sum import KernelSum
+from .reconstruction import Reconstruction
+from .semigroup import Semigroup
+from .singer import SingerRate
 
-__all__ = ["GeometricConsistency", "select_bandwidth"]
+__all__ = [
+    "METHODS",
+    "BandwidthSelector",
+    "GeometricConsistency",
+    "KernelSum",
+    "MedianDistance",
+    "NeighborDistance",
+    "Reconstruction",
+    "Semigroup",
+    "SingerRate",
+    "resolve_bandwidth",
+    "select_bandwidth",
+]
 
-_METHODS = {"gc": GeometricConsistency}
+METHODS: dict[str, type[BandwidthSelector]] = {
+    "gc": GeometricConsistency,
+    "rec": Reconstruction,
+    "bgh": KernelSum,
+    "semigroup": Semigroup,
+    "singer": SingerRate,
+    "median": MedianDistance,
+    "knn": NeighborDistance,
+}
 
 
 def select_bandwidth(X, method="gc", *, y=None, **params):
@@ -14,8 +45,9 @@ def select_bandwidth(X, method="gc", *, y=None, **params):
     Parameters
     ----------
     X : array-like (n_points, n_features)
-    method : {"gc"}, default "gc"
-        ``"gc"`` is `GeometricConsistency`.
+    method : {"gc", "rec", "bgh", "semigroup", "singer", "median", "knn"}, default "gc"
+        `GeometricConsistency`, `Reconstruction`, `KernelSum`, `Semigroup`, `SingerRate`, `MedianDistance` or
+        `NeighborDistance`.
     y : array-like (n_points,), optional
         Labels, for methods that use them.
     **params
@@ -32,5 +64,32 @@ def select_bandwidth(X, method="gc", *, y=None, **params):
     >>> geolap.select_bandwidth(X, working_dim=2, random_state=0).method
     'gc'
     """
-    check_choice("method", method, tuple(_METHODS))
-    return _METHODS[method](**params).fit(X, y).selection_
+    check_choice("method", method, tuple(METHODS))
+    selector = METHODS[method]
+    unknown = sorted(set(params) - set(selector().get_params()))
+    if unknown:
+        raise TypeError(
+            f"Method {method!r} takes the parameters {', '.join(selector().get_params())}; {', '.join(unknown)} was given: "
+            "leave it out."
+        )
+    return selector(**params).fit(X, y).selection_
+
+
+def resolve_bandwidth(X, bandwidth, *, y=None, random_state=None) -> tuple[float, Selection | None]:
+    """A number, the name of a method, or a selector → the bandwidth, and how it was chosen if it was."""
+    if isinstance(bandwidth, Real) and not isinstance(bandwidth, bool):
+        return float(check_bandwidths(bandwidth)[0]), None
+    if isinstance(bandwidth, str):
+        check_choice("bandwidth", bandwidth, tuple(METHODS))
+        selector = METHODS[bandwidth]()
+        if "random_state" in selector.get_params():
+            selector.set_params(random_state=random_state)
+    elif isinstance(bandwidth, BandwidthSelector):
+        selector = clone(bandwidth)
+    else:
+        raise TypeError(
+            f"bandwidth must be a number, one of {', '.join(METHODS)}, or a selector; {bandwidth!r} was given: pass one of "
+            "them."
+        )
+    selection = selector.fit(X, y).selection_
+    return selection.bandwidth, selection

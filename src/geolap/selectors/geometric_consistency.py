@@ -6,28 +6,26 @@
 ε_max, the root mean square distance, and below the bound on locality.
 """
 
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from ..consistency import Consistency
 from ..engines import make_engine
-from ..search import Curve, choose, log_grid, minima_of, refine, resampled_interval
+from ..search import Curve, choose, minima_of, refine, resampled_interval
 from ..selection import Selection, Status
-from ..validation import check_choice, check_number, check_points, check_sample, check_working_dim
+from ..validation import check_choice, check_number, check_sample, check_working_dim
+from .base import ISOLATED, BandwidthSelector, search_grid
 
 __all__ = ["GeometricConsistency"]
 
-# A point whose neighbours weigh less than this together counts as isolated (the paper's γ).
-_ISOLATED = 1e-4
-# Below ε_min all but this share of the evaluation points are isolated, so D ≥ 0.95 there and nothing is missed.
-_NOT_ISOLATED = 0.05
+# So many effective neighbours, the point itself counted, are local however few points there are.
+_FEWEST_NEIGHBOURS = 4.0
 
 
-class GeometricConsistency(BaseEstimator):
+class GeometricConsistency(BandwidthSelector):
     """Choose the kernel bandwidth by geometric self-consistency.
 
     Minimises the mean over evaluation points of ‖H_i(ε) − I‖, where H_i is the dual metric that the graph Laplacian
@@ -44,11 +42,12 @@ class GeometricConsistency(BaseEstimator):
     dual : bool, default True
         Compare H with the identity (the paper's GC); False compares H⁻¹ (GC⁻¹).
     n_sample : int or None, default 200
-        Number of random evaluation points; None takes all.
+        Number of random evaluation points, at least 2; None takes all.
     rule : {"global", "first"}, default "global"
         Take the lowest minimum, or the smallest bandwidth that is a minimum by more than noise.
     max_share : float, default 0.2
-        Bound on locality: the search ends where the median effective neighbourhood holds this share of all points.  At
+        Bound on locality: the search ends where the median effective neighbourhood holds this share of all points (but not
+        before it holds four points).  At
         the scale of the whole data set H passes through the identity once more although nothing local is measured.
     cutoff : float, optional
         Weights beyond ``cutoff``·ε are zero.
@@ -110,56 +109,61 @@ class GeometricConsistency(BaseEstimator):
         self.renormalization = renormalization
         self.threads = threads
 
-    def fit(self, X, y=None):
-        """Choose the bandwidth for the points X (n_points, n_features); y is ignored."""
-        points = check_points(X)
-        validate_data(self, X, skip_check_array=True)
+    def _select(self, points, y):
         working_dim = check_working_dim(self.working_dim, points)
         check_choice("rule", self.rule, ("global", "first"))
         check_number("max_share", self.max_share, low=0, high=1, open_low=True)
-        check_number("renormalization", self.renormalization, low=0)
+        check_number("renormalization", self.renormalization, low=0, high=10)
+        check_choice("dual", self.dual, (True, False))
+        check_choice("squared", self.squared, (True, False))
         if self.n_sample is not None:
-            check_number("n_sample", self.n_sample, Integral, low=1)
+            check_number("n_sample", self.n_sample, Integral, low=2)
         random_state = check_random_state(self.random_state)
 
         engine = make_engine(points, self.engine, cutoff=self.cutoff, threads=self.threads)
         sample = check_sample(self.n_sample, len(points), random_state)
         problem = Consistency(engine, sample, working_dim, self.dual, self.squared, self.renormalization)
 
-        bandwidths = log_grid(_lowest_bandwidth(engine, sample, len(points)), engine.mean_distance())
+        nearest = engine.nearest(sample)
+        bandwidths = search_grid(engine, nearest, len(points))
         sums = engine.row_sums(bandwidths)
         scan = problem.curve(bandwidths, sums)
         share = np.median(scan.effective_neighbors, axis=0) / len(points)
-        bound = _bound(bandwidths, share, self.max_share)
+        bound = _bound(bandwidths, share, max(self.max_share, _FEWEST_NEIGHBOURS / len(points)))
 
         def refined(new):
-            return problem.curve(new, _between(bandwidths, sums, new)).per_point
+            # With a cut-off the sums jump, and cannot be interpolated.
+            between = _between(bandwidths, sums, new) if self.cutoff is None else None
+            return problem.curve(new, between).per_point
 
         curve = refine(Curve(bandwidths, scan.per_point), refined)
-        minima = minima_of(curve, bound)
+        minima = tuple(
+            replace(m, share=float(np.interp(np.log(m.bandwidth), np.log(bandwidths), share)))
+            for m in minima_of(curve, bound)
+        )
         bandwidth, status = choose(curve, minima, rule=self.rule, bound=bound)
-        alone = sums[sample][:, np.argmin(np.abs(np.log(bandwidths / bandwidth)))] < _ISOLATED
-        if alone.mean() > 0.1:
+        if status is Status.UPPER_END:  # that end is the bound itself
+            bandwidth = bound
+            curve = curve.joined(Curve(np.array([bound]), refined(np.array([bound]))))
+        interval = resampled_interval(curve, bandwidth, minima, rule=self.rule, bound=bound, random_state=random_state)
+        if interval is not None and status is Status.INTERIOR:
+            low, high = interval
+            if sum(m.clear and low <= m.bandwidth <= high for m in minima) > 1:
+                status = Status.SEVERAL
+        alone = np.exp(-((nearest / bandwidth) ** 2)) < ISOLATED
+        if alone.mean() > 0.1 and status in (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE):
             status = Status.FALLS_APART
-        self.selection_ = Selection(
+        return Selection(
             bandwidth=bandwidth,
             bandwidths=curve.bandwidths,
             scores=curve.mean,
             minima=minima,
-            interval=resampled_interval(curve, bandwidth, rule=self.rule, bound=bound, random_state=random_state),
+            interval=interval,
             status=status,
             method="gc" if self.dual else "gc_inverse",
             bound=bound,
             details={"scanned": bandwidths, "share": share, "sample": sample, "per_point": curve.values},
         )
-        self.bandwidth_ = bandwidth
-        return self
-
-
-def _lowest_bandwidth(engine, sample, n_points):
-    """ε_min: Σ_{j≠i} W_ij < γ is certain for a point whose nearest neighbour is at δ when N exp(−δ²/ε²) < γ."""
-    nearest = np.quantile(engine.nearest(sample), _NOT_ISOLATED)
-    return float(nearest / np.sqrt(np.log(n_points / _ISOLATED)))
 
 
 def _bound(bandwidths, share, max_share):

@@ -1,0 +1,122 @@
+"""Intrinsic dimension at a scale, and the scales at which it can be seen.
+
+At a bandwidth each evaluation point votes for the position of the largest gap among its local singular values
+(`geolap.local_spectrum`).  The paper claims that ε̂ always lies where this finds the true dimension.
+"""
+
+from dataclasses import dataclass, field
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .engines import make_engine
+from .local_spectrum import largest_gap, local_singular_values, vote
+from .selection import Selection
+from .selectors import resolve_bandwidth
+from .selectors.base import search_grid
+from .validation import check_bandwidths, check_number, check_points, check_sample
+
+__all__ = ["DimensionEstimate", "dimension_range", "intrinsic_dimension"]
+
+
+@dataclass(frozen=True)
+class DimensionEstimate:
+    """What the evaluation points say about the dimension.
+
+    Attributes
+    ----------
+    vote : int
+        The dimension most points vote for; 0 if no point has neighbours.
+    share : float
+        Share of the points that do.
+    per_point : ndarray (n_sample,)
+        Each point's vote; 0 for a point without neighbours.
+    singular_values : ndarray (n_sample, q)
+    bandwidth : float
+    selection : Selection or None
+        How the bandwidth was chosen, if it was.
+    """
+
+    vote: int
+    share: float
+    per_point: np.ndarray = field(repr=False)
+    singular_values: np.ndarray = field(repr=False)
+    bandwidth: float
+    selection: Selection | None = field(default=None, repr=False)
+
+
+def intrinsic_dimension(X, bandwidth="gc", *, n_sample=200, max_dim=20, random_state=None, threads=None):
+    """Intrinsic dimension from the eigengap of local principal components at one scale.
+
+    Parameters
+    ----------
+    X : array-like (n_points, n_features)
+    bandwidth : str, float or selector, default "gc"
+        A method of `select_bandwidth`, a number, or a selector with parameters of its own.
+    n_sample : int or None, default 200
+        Number of random points that vote; None takes all.
+    max_dim : int, default 20
+        The largest dimension considered.
+    random_state : int, RandomState or None
+    threads : int, optional
+
+    Returns
+    -------
+    DimensionEstimate
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_torus(1500, noise=0.01, noise_dims=5, random_state=0).data
+    >>> geolap.intrinsic_dimension(X, random_state=0).vote
+    2
+    """
+    points = check_points(X)
+    check_number("max_dim", max_dim, Integral, low=1)
+    random_state = check_random_state(random_state)
+    eps, selection = resolve_bandwidth(points, bandwidth, random_state=random_state)
+    sample = check_sample(n_sample, len(points), random_state)
+    values = local_singular_values(points, sample, [eps], max_dim + 1, threads=threads)[:, 0]
+    per_point = largest_gap(values)
+    dimension = vote(per_point)
+    return DimensionEstimate(dimension, float(np.mean(per_point == dimension)), per_point, values, eps, selection)
+
+
+def dimension_range(X, intrinsic_dim, bandwidths=None, *, n_sample=200, max_dim=20, random_state=None, threads=None):
+    """The bandwidths at which the largest gap of the local singular values is the d-th: where d can be seen.
+
+    Parameters
+    ----------
+    X : array-like (n_points, n_features)
+    intrinsic_dim : int
+        The true d.
+    bandwidths : array-like, optional
+        By default every bandwidth of ratio 2^(1/4) in the range that selectors search.
+    n_sample, max_dim, random_state, threads
+        As for `intrinsic_dimension`.
+
+    Returns
+    -------
+    bandwidths : ndarray (m,)
+    sees : ndarray (m,) of bool
+        Whether the vote there is d.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_sphere(800, random_state=0).data
+    >>> bandwidths, sees = geolap.dimension_range(X, 2, [0.01, 0.4], random_state=0)
+    >>> sees.tolist()
+    [False, True]
+    """
+    points = check_points(X)
+    check_number("intrinsic_dim", intrinsic_dim, Integral, low=1)
+    sample = check_sample(n_sample, len(points), check_random_state(random_state))
+    if bandwidths is None:
+        engine = make_engine(points, threads=threads)
+        bandwidths = search_grid(engine, engine.nearest(sample), len(points))
+    bandwidths = check_bandwidths(bandwidths)
+    values = local_singular_values(points, sample, bandwidths, max(max_dim, intrinsic_dim) + 1, threads=threads)
+    votes = np.array([vote(column) for column in largest_gap(values).T])
+    return bandwidths, votes == intrinsic_dim

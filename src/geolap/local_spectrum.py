@@ -1,0 +1,58 @@
+"""Local singular values: how many directions a neighbourhood has at a scale.
+
+σ_1 ≥ σ_2 ≥ … at an evaluation point are the singular values of the weighted, centred matrix Z of `geolap.tangent`.  On a
+d-dimensional manifold, at scales above the noise and below the curvature, the largest gap σ_k − σ_{k+1} is the d-th.
+"""
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from .engines.base import in_unit, in_unit_box
+from .engines.threads import available_threads, in_order
+from .kernel import ladder_weights, ladders
+
+__all__ = ["largest_gap", "local_singular_values", "vote"]
+
+# A neighbour whose weight is this much below the largest changes no singular value by more than a millionth.
+_LEAST_WEIGHT = 1e-9
+
+
+def local_singular_values(points, sample, bandwidths, n_values, *, threads=None):
+    """Leading singular values (n, m, n_values) of Z at the sampled points and bandwidths, in the unit of the data.
+
+    Where fewer points or features than ``n_values`` are in play, the rest are zero.
+    """
+    X, unit = in_unit_box(points)
+    steps = ladders(in_unit(bandwidths, unit))
+
+    def of(i):
+        sqdist = cdist(X[i : i + 1], X, "sqeuclidean")
+        order = np.argsort(sqdist[0])
+        sqdist = sqdist[:, order]
+        A = X[order] - X[i]
+        W = np.empty_like(sqdist)
+        values = np.zeros((len(bandwidths), n_values))
+        for ladder in steps:
+            for column, _, weights in ladder_weights(sqdist, ladder, W):
+                w = weights[0, : np.searchsorted(-weights[0], -_LEAST_WEIGHT, side="right")]
+                p = w / w.sum()
+                Z = p[:, None] * (A[: len(p)] - p @ A[: len(p)])
+                gram = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
+                found = np.sqrt(np.maximum(np.linalg.eigvalsh(gram)[::-1][:n_values], 0.0))
+                values[column, : len(found)] = found
+        return values
+
+    label = f"local singular values at {len(bandwidths)} bandwidths"
+    return unit * np.stack(list(in_order(of, sample, threads=threads or available_threads(), label=label)))
+
+
+def largest_gap(values):
+    """Position k = 1, 2, … of the largest gap σ_k − σ_{k+1} along the last axis; 0 where all values are 0."""
+    gaps = -np.diff(values, axis=-1)
+    return np.where(values[..., 0] > 0, gaps.argmax(axis=-1) + 1, 0)
+
+
+def vote(per_point):
+    """The dimension most points vote for, points without neighbours (0) aside."""
+    votes = np.bincount(per_point[per_point > 0], minlength=2)
+    return int(votes.argmax()) if votes.any() else 0

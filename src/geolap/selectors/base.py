@@ -1,0 +1,55 @@
+"""What all ways to choose ε have in common."""
+
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from ..search import log_grid
+from ..selection import Selection
+from ..validation import check_points
+
+__all__ = ["ISOLATED", "BandwidthSelector", "search_grid"]
+
+# A point whose neighbours weigh less than this together counts as isolated (the paper's γ).
+ISOLATED = 1e-4
+# Below ε_min all but this share of the evaluation points are isolated: GC's D is at least 0.95 there, nothing is missed.
+_NOT_ISOLATED = 0.05
+
+
+class BandwidthSelector(BaseEstimator):
+    """A way to choose the bandwidth: ``fit(X, y=None)`` sets ``bandwidth_`` and ``selection_``."""
+
+    def fit(self, X, y=None):
+        """Choose the bandwidth for the points X (n_points, n_features); y is used by methods that need labels.
+
+        Returns
+        -------
+        self
+        """
+        points = check_points(X)
+        validate_data(self, X, skip_check_array=True)
+        self.selection_ = self._select(points, y)
+        self.bandwidth_ = self.selection_.bandwidth
+        return self
+
+    @abstractmethod
+    def _select(self, points: np.ndarray, y) -> Selection:
+        """The selection for checked points."""
+
+
+def search_grid(engine, nearest, n_points):
+    """Bandwidths of ratio 2^(1/4) from ε_min to ε_max, given the distances from a sample to its nearest neighbours.
+
+    ε_max is the root mean square distance.  ε_min: Σ_{j≠i} W_ij < γ is certain for a point whose nearest neighbour is at δ
+    when N exp(−δ²/ε²) < γ, and must hold for all but a few of the sample.
+    """
+    low = np.quantile(nearest, _NOT_ISOLATED) / np.sqrt(np.log(n_points / ISOLATED))
+    high = engine.mean_distance()
+    if not (np.isfinite(high) and low > np.finfo(float).tiny):
+        raise ValueError(
+            f"The distances of the points must be representable numbers; they range from about {low:.1g} to {high:.1g}: "
+            "rescale the data."
+        )
+    return log_grid(low, high)

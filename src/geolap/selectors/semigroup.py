@@ -1,0 +1,109 @@
+"""Semigroup: the bandwidth at which two short diffusion steps make one long one.
+
+.. math:: E(ε) = \\frac{1}{N'} Σ_i \\Big\\| (P_ε P_ε)_{i·} - (P_{\\sqrt2 ε})_{i·} \\Big\\|_1
+
+Diffusion on a manifold is a semigroup: e^{tΔ} e^{tΔ} = e^{2tΔ}, and with t = ε²/4 doubling the time multiplies the bandwidth
+by √2.  The error vanishes trivially when ε → 0, where P is the identity, so a minimum in between is looked for.
+
+References
+----------
+Shan & Daubechies, Diffusion maps: using the semigroup property for parameter tuning, arXiv:2203.02867.
+"""
+
+from numbers import Integral
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.utils import check_random_state
+
+from ..engines import make_engine
+from ..engines.base import in_unit, in_unit_box
+from ..engines.threads import available_threads, in_order
+from ..kernel import gaussian
+from ..search import Curve, choose, minima_of, refine, resampled_interval
+from ..selection import Selection
+from ..validation import check_number, check_sample
+from .base import BandwidthSelector, search_grid
+
+__all__ = ["Semigroup"]
+
+
+class Semigroup(BandwidthSelector):
+    """Choose the bandwidth at which the transition matrix comes closest to a semigroup (Shan & Daubechies).
+
+    Parameters
+    ----------
+    n_sample : int or None, default 200
+        Number of random rows that are compared; None takes all.
+    random_state : int, RandomState or None
+    threads : int, optional
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    selection_ : Selection
+        Its scores are the mean L1 distance between rows of P_ε² and P_{√2ε}.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_sphere(500, random_state=0).data
+    >>> geolap.select_bandwidth(X, method="semigroup", random_state=0).method
+    'semigroup'
+    """
+
+    def __init__(self, n_sample=200, random_state=None, *, threads=None):
+        self.n_sample = n_sample
+        self.random_state = random_state
+        self.threads = threads
+
+    def _select(self, points, y):
+        if self.n_sample is not None:
+            check_number("n_sample", self.n_sample, Integral, low=2)
+        random_state = check_random_state(self.random_state)
+        sample = check_sample(self.n_sample, len(points), random_state)
+        engine = make_engine(points, threads=self.threads)
+        X, unit = in_unit_box(points)
+
+        def errors(bandwidths):
+            both = np.concatenate([bandwidths, np.sqrt(2.0) * bandwidths])
+            degrees = 1.0 + engine.row_sums(both)
+            return semigroup_errors(X, sample, in_unit(bandwidths, unit), degrees, threads=self.threads)
+
+        grid = search_grid(engine, engine.nearest(sample), len(points))
+        curve = refine(Curve(grid, errors(grid)), errors)
+        minima = minima_of(curve)
+        bandwidth, status = choose(curve, minima)
+        return Selection(
+            bandwidth=bandwidth,
+            bandwidths=curve.bandwidths,
+            scores=curve.mean,
+            minima=minima,
+            interval=resampled_interval(curve, bandwidth, minima, random_state=random_state),
+            status=status,
+            method="semigroup",
+        )
+
+
+def semigroup_errors(X, sample, bandwidths, degrees, *, threads=None):
+    """L1 distance (n, m) between sampled rows of P_ε² and P_{√2ε}, from the degrees (N, 2m) at all ε and then all √2ε.
+
+    P_ε² needs every row of P_ε, which are made and used block by block.
+    """
+    m = len(bandwidths)
+
+    def rows_of_p(rows, column, eps):
+        W = gaussian(cdist(X[rows], X, "sqeuclidean"), eps)
+        W /= degrees[:, column]
+        return W / W.sum(axis=1, keepdims=True)
+
+    def of(column):
+        eps = bandwidths[column]
+        once = rows_of_p(sample, column, eps)
+        twice = np.zeros_like(once)
+        for block in np.array_split(np.arange(len(X)), -(-len(X) // 512)):
+            twice += once[:, block] @ rows_of_p(block, column, eps)
+        return np.abs(twice - rows_of_p(sample, m + column, np.sqrt(2.0) * eps)).sum(axis=1)
+
+    label = f"semigroup at {m} bandwidths"
+    return np.stack(list(in_order(of, range(m), threads=threads or available_threads(), label=label)), axis=1)

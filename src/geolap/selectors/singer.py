@@ -1,0 +1,88 @@
+"""Singer's rate: extrapolates a pilot bandwidth to a larger number of points.
+
+.. math:: ε^2 = C\\, N^{-1/(3 + d/2)}
+
+(equation 1 of the paper).  The constant C depends on the manifold; it is taken from a pilot bandwidth on N_0 of the points,
+so that ε(N) = ε(N_0) (N/N_0)^{−1/(6 + d)}.
+
+References
+----------
+Singer, From graph to manifold Laplacian: the convergence rate (2006).
+"""
+
+from dataclasses import replace
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from ..local_spectrum import largest_gap, local_singular_values, vote
+from ..validation import check_number
+from .base import BandwidthSelector
+from .geometric_consistency import GeometricConsistency
+
+__all__ = ["SingerRate"]
+
+
+class SingerRate(BandwidthSelector):
+    """Extrapolate a pilot bandwidth, found on a subsample, to all points by Singer's rate.
+
+    Parameters
+    ----------
+    intrinsic_dim : int, optional
+        d.  By default it is estimated at the pilot bandwidth.
+    n_pilot : int, default 1000
+        Size of the subsample; at most half of the points are taken.
+    pilot : selector, optional
+        How the pilot bandwidth is chosen; by default `GeometricConsistency`.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    selection_ : Selection
+        The pilot's curve moved to the full number of points; ``details`` holds ``pilot``, ``n_pilot``, ``intrinsic_dim``.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_sphere(4000, random_state=0).data
+    >>> selection = geolap.select_bandwidth(X, method="singer", random_state=0)
+    >>> selection.details["intrinsic_dim"], selection.bandwidth < selection.details["pilot"].bandwidth
+    (2, True)
+    """
+
+    def __init__(self, intrinsic_dim=None, n_pilot=1000, pilot=None, random_state=None):
+        self.intrinsic_dim = intrinsic_dim
+        self.n_pilot = n_pilot
+        self.pilot = pilot
+        self.random_state = random_state
+
+    def _select(self, points, y):
+        check_number("n_pilot", self.n_pilot, Integral, low=3)
+        if self.intrinsic_dim is not None:
+            check_number("intrinsic_dim", self.intrinsic_dim, Integral, low=1)
+        random_state = check_random_state(self.random_state)
+        n_pilot = max(3, min(self.n_pilot, len(points) // 2))
+        chosen = random_state.permutation(len(points))
+        some = points[np.sort(chosen[:n_pilot])]
+        selector = GeometricConsistency() if self.pilot is None else clone(self.pilot)
+        if "random_state" in selector.get_params():
+            selector.set_params(random_state=random_state.randint(2**31))
+        pilot = selector.fit(some).selection_
+        d = self.intrinsic_dim
+        if d is None:
+            values = local_singular_values(some, np.arange(min(n_pilot, 200)), [pilot.bandwidth], 21)[:, 0]
+            d = max(1, vote(largest_gap(values)))
+        factor = (len(points) / n_pilot) ** (-1.0 / (6.0 + d))
+        return replace(
+            pilot,
+            bandwidth=pilot.bandwidth * factor,
+            bandwidths=pilot.bandwidths * factor,
+            minima=tuple(replace(m, bandwidth=m.bandwidth * factor) for m in pilot.minima),
+            interval=None if pilot.interval is None else (pilot.interval[0] * factor, pilot.interval[1] * factor),
+            bound=None if pilot.bound is None else pilot.bound * factor,
+            method="singer",
+            details={"pilot": pilot, "n_pilot": n_pilot, "intrinsic_dim": int(d)},
+        )
