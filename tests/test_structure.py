@@ -13,10 +13,10 @@ ROOT = Path(geolap.__file__).parent
 LAYERS = [
     {"kernel", "laplacian", "tangent", "metric", "validation"},
     {"engines"},
-    {"consistency", "search", "selection", "datasets", "local_spectrum"},
+    {"consistency", "search", "selection", "datasets", "local_spectrum", "semi_supervised"},
     {"selectors"},
-    {"dimension"},
-    {"plots"},
+    {"dimension", "graph", "comparison"},
+    {"plots", "experiments"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))

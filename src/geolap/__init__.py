@@ -1,14 +1,19 @@
 """geolap: graph Laplacians at the scale that the geometry of the data asks for."""
 
 from . import datasets
+from .comparison import Comparison, compare_bandwidths
 from .consistency import DistortionCurve, distortion
 from .dimension import DimensionEstimate, dimension_range, intrinsic_dimension
+from .graph import GraphHealth, graph_health
 from .kernel import convert_bandwidth
 from .selection import Minimum, Selection, Status
 from .selectors import (
+    CrossValidation,
     GeometricConsistency,
     KernelSum,
+    LocalContinuity,
     MedianDistance,
+    MultiscaleSVD,
     NeighborDistance,
     Reconstruction,
     Semigroup,
@@ -17,22 +22,29 @@ from .selectors import (
 )
 
 __all__ = [
+    "Comparison",
+    "CrossValidation",
     "DimensionEstimate",
     "DistortionCurve",
     "GeometricConsistency",
+    "GraphHealth",
     "KernelSum",
+    "LocalContinuity",
     "MedianDistance",
     "Minimum",
+    "MultiscaleSVD",
     "NeighborDistance",
     "Reconstruction",
     "Selection",
     "Semigroup",
     "SingerRate",
     "Status",
+    "compare_bandwidths",
     "convert_bandwidth",
     "datasets",
     "dimension_range",
     "distortion",
+    "graph_health",
     "intrinsic_dimension",
     "select_bandwidth",
 ]

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-__all__ = ["plot_selection"]
+__all__ = ["plot_comparison", "plot_selection"]
 
 # From the colour-blind safe palette of Okabe & Ito.
 _CURVE, _CHOICE, _ARTEFACT = "#0072B2", "#D55E00", "#999999"
+_PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 def plot_selection(selection, ax=None):
@@ -34,6 +35,23 @@ def plot_selection(selection, ax=None):
     ax.set_ylabel(f"score ({selection.method})")
     ax.set_xlim(selection.bandwidths[0], selection.bandwidths[-1])
     ax.legend(frameon=False)
+    return ax
+
+
+def plot_comparison(comparison, ax=None):
+    """Every rule's curve, each scaled to its own range, with its choice marked, on one log axis."""
+    ax = _axes(ax)
+    for k, row in enumerate(comparison):
+        selection = row.selection
+        finite = np.isfinite(selection.scores)
+        x, y = selection.bandwidths[finite], selection.scores[finite]
+        scaled = (y - y.min()) / max(np.ptp(y), np.finfo(float).tiny)
+        style = {"color": _PALETTE[k % len(_PALETTE)], "ls": "-" if k < len(_PALETTE) else "--"}
+        ax.semilogx(x, scaled, lw=1.2, label=f"{selection.method} {selection.bandwidth:.3g}", **style)
+        ax.plot(selection.bandwidth, np.interp(np.log(selection.bandwidth), np.log(x), scaled), "o", color=style["color"])
+    ax.set_xlabel("bandwidth ε (unit of the data)")
+    ax.set_ylabel("score, scaled to each rule's range")
+    ax.legend(frameon=False, fontsize="small", ncols=2)
     return ax
 
 

@@ -159,12 +159,13 @@ def _all_minima(curve, bound):
         yield Minimum(float(curve.bandwidths[k]), float(mean[k]), float(depth), noise, local)
 
 
-def choose(curve: Curve, minima, *, rule="global", bound=np.inf) -> tuple[float, Status]:
+def choose(curve: Curve, minima, *, rule="global", bound=np.inf, ends=True) -> tuple[float, Status]:
     """The bandwidth by the rule, and how good the choice is.
 
     ``"global"`` takes the lowest minimum within the bound, ``"first"`` the smallest bandwidth that is a minimum by more
     than noise (the lowest one if none is).  A minimum within noise does not count against a lower end of the curve; without
-    any that counts, the lowest place within the bound is taken, and the status says so.
+    any that counts, the lowest place within the bound is taken, and the status says so.  ``ends=False`` is for curves that
+    are low at their ends for trivial reasons.
     """
     inside = np.flatnonzero(curve.bandwidths <= bound)
     inside = inside if inside.size else np.array([0])
@@ -174,7 +175,7 @@ def choose(curve: Curve, minima, *, rule="global", bound=np.inf) -> tuple[float,
     clear = [m for m in candidates if m.clear]
     if clear:
         best = clear[0] if rule == "first" else min(clear, key=lambda m: m.score)
-        if lowest in (inside[0], inside[-1]) and _is_lower(curve, lowest, best.bandwidth):
+        if ends and lowest in (inside[0], inside[-1]) and _is_lower(curve, lowest, best.bandwidth):
             return best.bandwidth, Status.LOWER_ELSEWHERE
         close = [
             m for m in clear if m is not best and abs(m.score - best.score) <= max(2.0 * m.noise, 0.05 * abs(best.score))

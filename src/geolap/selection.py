@@ -37,6 +37,10 @@ class Status(Enum):
         "The graph falls apart at this bandwidth: more than a tenth of the evaluation points see no neighbour. Use a larger "
         "minimum, remove outliers, or let the bandwidth vary from place to place."
     )
+    NO_LIMIT = (
+        "The singular values never turn on one side, so the range of scales has no limit there; the end of the searched "
+        "range stands in for it. Try another K."
+    )
     RULE = "A rule of thumb: it minimises nothing, so nothing tells how good it is."
 
     def __str__(self):

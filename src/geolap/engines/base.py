@@ -9,7 +9,15 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["NO_NEIGHBOURS", "Engine", "LocalMetrics", "in_unit", "in_unit_box", "root_mean_square_distance"]
+__all__ = [
+    "NO_NEIGHBOURS",
+    "Engine",
+    "LocalMetrics",
+    "in_unit",
+    "in_unit_box",
+    "median_of_some",
+    "root_mean_square_distance",
+]
 
 # A point whose neighbours weigh less than this together has H = 0: what is left of them is rounding.
 NO_NEIGHBOURS = 1e-100
@@ -71,10 +79,15 @@ def in_unit_box(X) -> tuple[np.ndarray, float]:
     """
     X = np.asarray(X)
     low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
-    center = np.median(X[:: -(-len(X) // 4096)], axis=0).astype(float)
+    center = median_of_some(X).astype(float)
     half = max((0.5 * high - 0.5 * center).max(), (0.5 * center - 0.5 * low).max())
     unit = float(2.0 ** np.clip(np.ceil(np.log2(half)) + 1, -1074, 1023))
     return np.ascontiguousarray(X / unit - center / unit, dtype=np.float64), unit
+
+
+def median_of_some(X) -> np.ndarray:
+    """Median of each column over some hundred rows: a place amid the points."""
+    return np.median(X[:: -(-len(X) // 128)], axis=0)
 
 
 def in_unit(bandwidths, unit) -> np.ndarray:

@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from ..kernel import ladder_weights, ladders, reach
 from ..metric import dual_metric
 from ..tangent import tangent_finder
-from .base import NO_NEIGHBOURS, LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
+from .base import NO_NEIGHBOURS, LocalMetrics, in_unit, in_unit_box, median_of_some, root_mean_square_distance
 from .threads import Scratch, available_threads, checkpoint, in_order
 
 __all__ = ["TiledEngine"]
@@ -233,7 +233,7 @@ class _Block:
         self.rows = slice(first, last)
         self.points = X[first:last]
         self.low, self.high = self.points.min(axis=0), self.points.max(axis=0)
-        self.center = np.median(self.points, axis=0)  # not the mean: an outlier must not carry it away
+        self.center = median_of_some(self.points)  # not the mean: an outlier must not carry it away
         self.about = self.points - self.center
         self.squares = np.einsum("nr,nr->n", self.about, self.about)
 

@@ -7,9 +7,12 @@ from sklearn.base import clone
 from ..selection import Selection
 from ..validation import check_bandwidths, check_choice
 from .base import BandwidthSelector
+from .cross_validation import CrossValidation
 from .distances import MedianDistance, NeighborDistance
 from .geometric_consistency import GeometricConsistency
 from .kernel_sum import KernelSum
+from .local_continuity import LocalContinuity
+from .multiscale_svd import MultiscaleSVD
 from .reconstruction import Reconstruction
 from .semigroup import Semigroup
 from .singer import SingerRate
@@ -17,9 +20,12 @@ from .singer import SingerRate
 __all__ = [
     "METHODS",
     "BandwidthSelector",
+    "CrossValidation",
     "GeometricConsistency",
     "KernelSum",
+    "LocalContinuity",
     "MedianDistance",
+    "MultiscaleSVD",
     "NeighborDistance",
     "Reconstruction",
     "Semigroup",
@@ -31,8 +37,11 @@ __all__ = [
 METHODS: dict[str, type[BandwidthSelector]] = {
     "gc": GeometricConsistency,
     "rec": Reconstruction,
+    "cv": CrossValidation,
     "bgh": KernelSum,
     "semigroup": Semigroup,
+    "clmr": MultiscaleSVD,
+    "lcmc": LocalContinuity,
     "singer": SingerRate,
     "median": MedianDistance,
     "knn": NeighborDistance,
@@ -45,9 +54,9 @@ def select_bandwidth(X, method="gc", *, y=None, **params):
     Parameters
     ----------
     X : array-like (n_points, n_features)
-    method : {"gc", "rec", "bgh", "semigroup", "singer", "median", "knn"}, default "gc"
-        `GeometricConsistency`, `Reconstruction`, `KernelSum`, `Semigroup`, `SingerRate`, `MedianDistance` or
-        `NeighborDistance`.
+    method : {"gc", "rec", "cv", "bgh", "semigroup", "clmr", "lcmc", "singer", "median", "knn"}, default "gc"
+        `GeometricConsistency`, `Reconstruction`, `CrossValidation` (needs y), `KernelSum`, `Semigroup`, `MultiscaleSVD`,
+        `LocalContinuity`, `SingerRate`, `MedianDistance` or `NeighborDistance`.
     y : array-like (n_points,), optional
         Labels, for methods that use them.
     **params

@@ -21,6 +21,8 @@ _NOT_ISOLATED = 0.05
 class BandwidthSelector(BaseEstimator):
     """A way to choose the bandwidth: ``fit(X, y=None)`` sets ``bandwidth_`` and ``selection_``."""
 
+    needs_labels = False
+
     def fit(self, X, y=None):
         """Choose the bandwidth for the points X (n_points, n_features); y is used by methods that need labels.
 

@@ -45,7 +45,7 @@ class Reconstruction(BandwidthSelector):
     >>> import geolap
     >>> X = geolap.datasets.make_sphere(400, random_state=0).data
     >>> round(geolap.select_bandwidth(X, method="rec").bandwidth, 1)
-    0.1
+    0.2
     """
 
     def __init__(self, n_sample=2000, random_state=None, *, threads=None):

@@ -73,7 +73,7 @@ class Semigroup(BandwidthSelector):
         grid = search_grid(engine, engine.nearest(sample), len(points))
         curve = refine(Curve(grid, errors(grid)), errors)
         minima = minima_of(curve)
-        bandwidth, status = choose(curve, minima)
+        bandwidth, status = choose(curve, minima, ends=False)
         return Selection(
             bandwidth=bandwidth,
             bandwidths=curve.bandwidths,

@@ -1,0 +1,118 @@
+"""Every rule side by side on the same data."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sklearn.utils import check_random_state
+
+from .graph import GraphHealth, graph_health
+from .selection import Selection
+from .selectors import METHODS
+from .validation import check_choice, check_points
+
+__all__ = ["Comparison", "ComparisonRow", "compare_bandwidths"]
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One rule's answer, the graph it leads to, and what it took."""
+
+    selection: Selection
+    health: GraphHealth
+    seconds: float
+
+    def as_dict(self):
+        """The row as plain values, for a table."""
+        low, high = self.selection.interval or (None, None)
+        return {
+            "method": self.selection.method,
+            "bandwidth": self.selection.bandwidth,
+            "low": low,
+            "high": high,
+            "effective_neighbors": self.health.effective_neighbors[2],
+            "components": self.health.components,
+            "isolated": self.health.isolated,
+            "seconds": self.seconds,
+            "status": self.selection.status.name.lower(),
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the rules say; prints as a table, iterates over its rows."""
+
+    rows: tuple[ComparisonRow, ...]
+
+    def __iter__(self) -> Iterator[ComparisonRow]:
+        return iter(self.rows)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def as_dicts(self):
+        """Rows as plain values: ``pandas.DataFrame(comparison.as_dicts())``."""
+        return [row.as_dict() for row in self.rows]
+
+    def __str__(self):
+        lines = [
+            f"{'method':<10}{'bandwidth':>10}  {'interval':<19}{'neighbours':>10}{'parts':>7}{'alone':>7}{'seconds':>9}"
+            "  status"
+        ]
+        for row in self.as_dicts():
+            interval = "" if row["low"] is None else f"{row['low']:.4g} – {row['high']:.4g}"
+            lines.append(
+                f"{row['method']:<10}{row['bandwidth']:>10.4g}  {interval:<19}{row['effective_neighbors']:>10.3g}"
+                f"{row['components']:>7}{row['isolated']:>7}{row['seconds']:>9.2f}  {row['status']}"
+            )
+        return "\n".join(lines)
+
+    def plot(self, ax=None):
+        """Draw every rule's curve, each scaled to its own range, on one log axis; returns the matplotlib Axes."""
+        from .plots import plot_comparison
+
+        return plot_comparison(self, ax)
+
+
+def compare_bandwidths(X, methods=None, *, y=None, random_state=None):
+    """Run several rules on the same data.
+
+    Parameters
+    ----------
+    X : array-like (n_points, n_features)
+    methods : sequence of str, optional
+        Names of methods of `select_bandwidth`; by default all that work without labels, and those with labels if y is given.
+    y : array-like (n_points,), optional
+        Labels, −1 for unlabelled points.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    Comparison
+        Method, bandwidth, interval where there is one, median effective neighbours, components and isolated points of the
+        graph cut at 3ε, seconds.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_sphere(300, random_state=0).data
+    >>> comparison = geolap.compare_bandwidths(X, ["gc", "median"], random_state=0)
+    >>> [row["method"] for row in comparison.as_dicts()]
+    ['gc', 'median']
+    """
+    points = check_points(X)
+    if methods is None:
+        methods = [name for name, selector in METHODS.items() if y is not None or not selector.needs_labels]
+    for name in methods:
+        check_choice("a method", name, tuple(METHODS))
+    seed = check_random_state(random_state).randint(2**31)
+    rows = []
+    for name in methods:
+        selector = METHODS[name]()
+        if "random_state" in selector.get_params():
+            selector.set_params(random_state=seed)
+        start = time.perf_counter()
+        selection = selector.fit(points, y).selection_
+        seconds = time.perf_counter() - start
+        rows.append(ComparisonRow(selection, graph_health(points, selection.bandwidth, random_state=seed), seconds))
+    return Comparison(tuple(rows))

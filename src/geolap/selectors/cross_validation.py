@@ -1,0 +1,152 @@
+"""CV: the bandwidth with the least cross-validation error of the Laplacian classifier on the labelled points.
+
+.. math:: \\hat ε = \\arg\\min_ε \\frac{1}{F} Σ_f \\text{error of the classifier trained on the other folds, on fold } f
+
+(the paper's CV: two folds, the non-smooth error minimised by simulated annealing).  All points, labelled or not, are in the
+graph; the classifier is that of `geolap.semi_supervised`.
+"""
+
+from numbers import Integral
+
+import numpy as np
+from scipy.optimize import dual_annealing
+from scipy.spatial.distance import cdist
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state
+
+from ..engines import make_engine
+from ..engines.base import in_unit, in_unit_box
+from ..selection import Selection, Status
+from ..semi_supervised import predicted_classes
+from ..validation import check_number
+from .base import BandwidthSelector, search_grid
+
+__all__ = ["CrossValidation"]
+
+
+class CrossValidation(BandwidthSelector):
+    """Choose the bandwidth by cross-validation of the Laplacian classifier (the paper's CV).
+
+    ``fit`` needs labels: classes as integers from 0, −1 for unlabelled points.
+
+    Parameters
+    ----------
+    n_folds : int, default 2
+        Folds of the labelled points; lowered to the size of the smallest class.
+    n_repeats : int, default 3
+        The folds are drawn so many times, and the errors averaged.
+    n_evaluations : int, default 60
+        Bandwidths tried by simulated annealing.
+    max_points : int, default 5000
+        Unlabelled points beyond so many points in all are left out at random: the graph is dense.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    selection_ : Selection
+        Its curve holds the bandwidths tried and their errors.
+
+    Examples
+    --------
+    >>> import numpy as np, geolap
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.standard_normal((40, 2)), rng.standard_normal((40, 2)) + 5])
+    >>> y = np.repeat([0, 1], 40)
+    >>> y[10:40] = y[50:] = -1
+    >>> geolap.select_bandwidth(X, "cv", y=y, random_state=0, n_evaluations=10).scores.min().item()
+    0.0
+    """
+
+    needs_labels = True
+
+    def __init__(self, n_folds=2, n_repeats=3, n_evaluations=60, max_points=5000, random_state=None):
+        self.n_folds = n_folds
+        self.n_repeats = n_repeats
+        self.n_evaluations = n_evaluations
+        self.max_points = max_points
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _select(self, points, y):
+        check_number("n_folds", self.n_folds, Integral, low=2)
+        check_number("n_repeats", self.n_repeats, Integral, low=1)
+        check_number("n_evaluations", self.n_evaluations, Integral, low=1)
+        check_number("max_points", self.max_points, Integral, low=3)
+        random_state = check_random_state(self.random_state)
+        classes = _checked_labels(y, len(points))
+        labelled = np.flatnonzero(classes >= 0)
+        room = max(self.max_points - len(labelled), 0)
+        others = random_state.permutation(np.flatnonzero(classes < 0))[:room]
+        kept = np.sort(np.concatenate([labelled, others]))
+        points, classes = points[kept], classes[kept]
+        labelled = np.flatnonzero(classes >= 0)
+        folds = self._folds(classes[labelled], random_state.randint(2**31))
+        train = [labelled[inside] for inside, _ in folds]
+        test = [labelled[outside] for _, outside in folds]
+
+        X, unit = in_unit_box(points)
+        sqdist = cdist(X, X, "sqeuclidean")
+        tried: dict[float, float] = {}
+
+        def error(log_bandwidth):
+            eps = float(np.exp(log_bandwidth.item()))
+            predictions = predicted_classes(sqdist, in_unit([eps], unit)[0], train, [classes[rows] for rows in train])
+            wrong = [np.mean(p[rows] != classes[rows]) for p, rows in zip(predictions, test, strict=True)]
+            tried[eps] = float(np.mean(wrong))
+            return tried[eps]
+
+        engine = make_engine(points)
+        grid = np.log(search_grid(engine, engine.nearest(np.arange(min(len(points), 1000))), len(points))[[0, -1]])
+        dual_annealing(
+            error, [tuple(grid)], maxfun=self.n_evaluations, no_local_search=True, rng=random_state.randint(2**31)
+        )
+        bandwidths, scores = map(np.array, zip(*sorted(tried.items()), strict=True))
+        # Many bandwidths share the least error, a multiple of one over the number of labels: take the middle one.
+        least = np.flatnonzero(scores == scores.min())
+        return Selection(
+            bandwidth=float(bandwidths[least[len(least) // 2]]),
+            bandwidths=bandwidths,
+            scores=scores,
+            minima=(),
+            interval=None,
+            status=Status.FLAT if np.ptp(scores) == 0 else Status.INTERIOR,
+            method="cv",
+            details={"n_labelled": len(labelled)},
+        )
+
+    def _folds(self, classes, seed):
+        """Pairs of (training, test) positions among the labelled points, every class in every training set."""
+        n_folds = min(self.n_folds, np.bincount(classes).min())
+        return [
+            fold
+            for repeat in range(self.n_repeats)
+            for fold in StratifiedKFold(n_folds, shuffle=True, random_state=(seed + repeat) % 2**32).split(classes, classes)
+        ]
+
+
+def _checked_labels(y, n_points):
+    """Labels as classes 0 … C − 1, −1 for unlabelled points."""
+    if y is None:
+        raise ValueError(
+            "Method cv requires y to be passed, but the target y is None: give a class to the labelled points and -1 to the "
+            "others, or use a method that needs no labels, such as gc."
+        )
+    y = np.asarray(y)
+    if y.shape != (n_points,):
+        raise ValueError(f"y must have one entry for each of the {n_points} points; shape {y.shape} was given: match them.")
+    known = y != -1 if y.dtype.kind in "iufb" else np.ones(n_points, dtype=bool)
+    names, classes = np.unique(y[known], return_inverse=True)
+    if len(names) < 2 or np.bincount(classes).min() < 2:
+        found = ", ".join(f"{name}: {count}" for name, count in zip(names, np.bincount(classes), strict=True)) or "none"
+        raise ValueError(
+            f"Cross-validation needs at least two classes with two labelled points each; found {found} (-1 is unlabelled): "
+            "label more points, or use a method that needs no labels, such as gc."
+        )
+    result = np.full(n_points, -1)
+    result[known] = classes
+    return result

@@ -1,0 +1,104 @@
+"""Local continuity (LCMC): the number of neighbours whose graph embeds the data with its neighbourhoods kept.
+
+.. math:: M(k) = \\frac{1}{N k'} Σ_i |N_{k'}(x_i) ∩ N_{k'}(φ_k(x_i))| - \\frac{k'}{N - 1}
+
+where N_{k'} are the k' nearest neighbours in the data and in the embedding φ_k made from the k-nearest-neighbour graph; the
+last term is the agreement expected by chance.  The best k depends on the embedding, here the Laplacian eigenmap: that is the
+point of the method.
+
+References
+----------
+Chen & Buja, Local multidimensional scaling for nonlinear dimension reduction, graph drawing and proximity analysis (2009).
+"""
+
+from numbers import Integral
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+from sklearn.manifold import SpectralEmbedding
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_random_state
+
+from ..engines.base import in_unit_box
+from ..search import Curve, choose, minima_of
+from ..selection import Selection
+from ..validation import check_number, check_sample
+from .base import BandwidthSelector
+
+__all__ = ["LocalContinuity"]
+
+
+class LocalContinuity(BandwidthSelector):
+    """Choose the number of neighbours k by how well the Laplacian eigenmap keeps neighbourhoods (Chen & Buja).
+
+    The bandwidth is the mean distance to the k-th neighbour.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        Dimension of the embedding.
+    n_kept : int, default 10
+        k', the size of the neighbourhoods compared.
+    n_sample : int or None, default 2000
+        The method works on this many random points; None takes all.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    selection_ : Selection
+        Its scores are −M(k); ``details`` holds ``n_neighbors`` (the chosen k) and ``tried``.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_swiss_roll(600, random_state=0).data
+    >>> geolap.select_bandwidth(X, method="lcmc", random_state=0).details["n_neighbors"] < 30
+    True
+    """
+
+    def __init__(self, n_components=2, n_kept=10, n_sample=2000, random_state=None):
+        self.n_components = n_components
+        self.n_kept = n_kept
+        self.n_sample = n_sample
+        self.random_state = random_state
+
+    def _select(self, points, y):
+        check_number("n_components", self.n_components, Integral, low=1)
+        check_number("n_kept", self.n_kept, Integral, low=1)
+        random_state = check_random_state(self.random_state)
+        X, unit = in_unit_box(points)
+        X = X[check_sample(self.n_sample, len(X), random_state)]
+        kept = min(self.n_kept, len(X) - 1)
+        most = min(max(kept + 1, len(X) // 4), len(X) - 1)
+        distances, neighbours = NearestNeighbors(n_neighbors=most + 1).fit(X).kneighbors(X)
+        tried = np.unique(np.geomspace(min(3, most), most, 12).astype(int))
+        seed = random_state.randint(2**31)
+        scores = np.array([self._score(X, k, neighbours[:, 1 : kept + 1], seed) for k in tried])
+        bandwidths = distances[:, tried].mean(axis=0) * unit
+        positive = bandwidths > 0
+        curve = Curve(bandwidths[positive], scores[positive][None])
+        minima = minima_of(curve)
+        bandwidth, status = choose(curve, minima)
+        return Selection(
+            bandwidth=bandwidth,
+            bandwidths=curve.bandwidths,
+            scores=curve.mean,
+            minima=minima,
+            interval=None,
+            status=status,
+            method="lcmc",
+            details={"n_neighbors": int(tried[positive][np.argmin(np.abs(curve.bandwidths - bandwidth))]), "tried": tried},
+        )
+
+    def _score(self, X, k, neighbours, seed):
+        """−M(k); 0, the agreement of chance, where the graph falls apart and has no embedding."""
+        graph = NearestNeighbors(n_neighbors=k).fit(X).kneighbors_graph()
+        graph = graph.maximum(graph.T)
+        if connected_components(graph)[0] > 1 or len(X) < self.n_components + 2:
+            return 0.0
+        embedding = SpectralEmbedding(self.n_components, affinity="precomputed", random_state=seed).fit_transform(graph)
+        kept = neighbours.shape[1]
+        found = NearestNeighbors(n_neighbors=kept).fit(embedding).kneighbors(return_distance=False)
+        agree = np.mean([len(np.intersect1d(a, b)) for a, b in zip(neighbours, found, strict=True)]) / kept
+        return -(agree - kept / (len(X) - 1))

@@ -1,0 +1,109 @@
+"""Multiscale SVD (CLMR): the range of scales at which the data looks linear.
+
+The mean singular values σ_k(ε) of the local matrices Z (`geolap.local_spectrum`) are followed over ε.  With K an upper bound
+on the dimension, the range is [ε_1, ε_2]: ε_1 is the smallest ε at which σ_{K+1}, the first that belongs to noise, is
+non-increasing, and ε_2 the smallest ε beyond at which σ_1 is non-decreasing.  The bandwidth is the middle of the range, the
+dimension the largest gap found in it.
+
+References
+----------
+Chen, Little, Maggioni & Rosasco, Some recent advances in multiscale geometric analysis of point clouds (2011), as described
+in the paper.
+"""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..engines import make_engine
+from ..local_spectrum import largest_gap, local_singular_values
+from ..selection import Selection, Status
+from ..validation import check_number, check_sample
+from .base import BandwidthSelector, search_grid
+
+__all__ = ["MultiscaleSVD"]
+
+
+class MultiscaleSVD(BandwidthSelector):
+    """Take the middle of the range of scales at which local singular values tell signal from noise (CLMR).
+
+    Parameters
+    ----------
+    K : int, default 5
+        An upper bound on the intrinsic dimension; lowered where there are not as many features.
+    n_sample : int or None, default 50
+        Number of random points whose singular values are averaged; None takes all.
+    random_state : int, RandomState or None
+    threads : int, optional
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    selection_ : Selection
+        Its scores are −(largest gap / σ_1); ``interval`` is the range; ``details`` holds ``limits`` (None for one that does
+        not exist), ``dimension`` and ``singular_values`` (m, K + 1).
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_sphere(1000, noise=0.02, noise_dims=5, random_state=0).data
+    >>> low, high = geolap.select_bandwidth(X, method="clmr", random_state=0).interval
+    >>> low < 0.5 < high
+    True
+    """
+
+    def __init__(self, K=5, n_sample=50, random_state=None, *, threads=None):
+        self.K = K
+        self.n_sample = n_sample
+        self.random_state = random_state
+        self.threads = threads
+
+    def _select(self, points, y):
+        check_number("K", self.K, Integral, low=1)
+        if self.n_sample is not None:
+            check_number("n_sample", self.n_sample, Integral, low=1)
+        sample = check_sample(self.n_sample, len(points), check_random_state(self.random_state))
+        engine = make_engine(points, threads=self.threads)
+        grid = search_grid(engine, engine.nearest(sample), len(points))
+        K = min(self.K, max(1, points.shape[1] - 1))
+        sigma = local_singular_values(points, sample, grid, K + 1, threads=self.threads).mean(axis=0)
+        lower, upper = turning_points(sigma[:, K], sigma[:, 0])
+        first, last = lower if lower is not None else 0, upper if upper is not None else len(grid) - 1
+        inside = sigma[first : last + 1]
+        gaps = -np.diff(inside, axis=1)
+        return Selection(
+            bandwidth=float(0.5 * (grid[first] + grid[last])),
+            bandwidths=grid,
+            scores=np.diff(sigma, axis=1).min(axis=1) / np.maximum(sigma[:, 0], np.finfo(float).tiny),
+            minima=(),
+            interval=(float(grid[first]), float(grid[last])),
+            status=Status.NO_LIMIT if lower is None or upper is None else Status.INTERIOR,
+            method="clmr",
+            details={
+                "limits": tuple(None if k is None else float(grid[k]) for k in (lower, upper)),
+                "dimension": int(largest_gap(inside[gaps.max(axis=1).argmax()])),
+                "singular_values": sigma,
+            },
+        )
+
+
+def turning_points(noise, signal):
+    """Index of the first non-increasing step of ``noise`` after its rise, and of the first non-decreasing step of ``signal``
+    beyond; None for what does not exist."""
+    falls = np.flatnonzero((np.diff(noise) <= 0) & (noise[:-1] > 0))
+    lower = int(falls[0]) if falls.size else None
+    after = lower if lower is not None else 0
+    rises = np.flatnonzero(np.diff(signal[after:]) >= 0)
+    upper = after + int(rises[0]) if rises.size else None
+    return lower, upper if upper is None or upper > after else _next_rise(signal, after)
+
+
+def _next_rise(signal, after):
+    """The first rise after a fall: a signal that still rises at the lower limit must fall before it can turn."""
+    steps = np.diff(signal[after:])
+    falls = np.flatnonzero(steps < 0)
+    if not falls.size:
+        return None
+    rises = np.flatnonzero(steps[falls[0] :] >= 0)
+    return after + int(falls[0] + rises[0]) if rises.size else None

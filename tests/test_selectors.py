@@ -1,0 +1,343 @@
+"""Every rule to choose ε: the formula done directly on small data, equivariance, contract."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist, pdist
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import geolap
+from geolap import Status, select_bandwidth
+from geolap.datasets import make_hourglass, make_sphere, make_swiss_roll, make_torus
+from geolap.engines import make_engine
+from geolap.selectors import METHODS, resolve_bandwidth
+from geolap.selectors.reconstruction import reconstruction_errors
+from geolap.selectors.semigroup import semigroup_errors
+
+OTHERS = [name for name in METHODS if name != "gc"]
+UNSUPERVISED = [name for name, selector in METHODS.items() if not selector.needs_labels]
+
+
+def seeded(name):
+    selector = METHODS[name](n_evaluations=5) if name == "cv" else METHODS[name]()
+    return selector.set_params(random_state=0) if "random_state" in selector.get_params() else selector
+
+
+@parametrize_with_checks([seeded(name) for name in OTHERS])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", UNSUPERVISED)
+@pytest.mark.parametrize("factor", [1e-4, 37.0])
+def test_bandwidth_scales_with_the_data(name, factor):
+    X = make_hourglass(300, noise=0.02, noise_dims=2, random_state=1).data
+    one, other = (seeded(name).fit(points).bandwidth_ for points in (X, factor * X))
+    assert other == pytest.approx(factor * one, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", UNSUPERVISED)
+def test_same_seed_same_answer_and_inputs_stay(name):
+    X = make_sphere(200, random_state=1).data
+    before = X.copy()
+    one, other = (seeded(name).fit(X).selection_ for _ in range(2))
+    assert one.bandwidth == other.bandwidth
+    assert one.method == name
+    assert one.bandwidths.shape == one.scores.shape
+    assert (np.diff(one.bandwidths) > 0).all()
+    assert one.explain()
+    one.plot()
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("digit1", 0.65), ("usps", 1.7), ("bci", 3.25)])
+def test_rec_agrees_with_the_paper(real, name, expected):
+    # The paper: 0.64, 1.68, 3.31.
+    assert select_bandwidth(real(name), "rec", random_state=0).bandwidth == pytest.approx(expected, rel=0.05)
+
+
+def test_rec_is_the_error_of_the_weighted_mean():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    W = np.exp(-cdist(X, X, "sqeuclidean") / 0.8**2)
+    np.fill_diagonal(W, 0.0)
+    expected = ((X - W @ X / W.sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    np.testing.assert_allclose(reconstruction_errors(X, np.arange(40), np.array([0.8]))[:, 0], expected)
+
+
+def test_rec_compares_with_the_nearest_neighbour_at_tiny_bandwidths():
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    nearest = np.sort(cdist(X, X), axis=1)[:, 1]
+    np.testing.assert_allclose(reconstruction_errors(X, np.arange(30), np.array([1e-6]))[:, 0], nearest**2)
+
+
+def test_bgh_is_where_the_kernel_sum_grows_fastest():
+    X = make_torus(300, random_state=0).data
+    sqdist = cdist(X, X, "sqeuclidean")
+    selection = select_bandwidth(X, "bgh")
+
+    def slope(eps):
+        W = np.exp(-sqdist / eps**2)
+        return (W * 2 * sqdist / eps**2).sum() / W.sum()
+
+    for eps, score in zip(selection.bandwidths[::5], selection.scores[::5], strict=True):
+        assert -score == pytest.approx(slope(eps), rel=1e-4, abs=1e-6)
+    fine = np.geomspace(selection.bandwidths[0], selection.bandwidths[-1], 2000)
+    assert selection.bandwidth == pytest.approx(fine[np.argmax([slope(e) for e in fine])], rel=0.01)
+    assert selection.details["dimension"] == pytest.approx(slope(selection.bandwidth), rel=1e-4)
+
+
+def test_bgh_sees_the_dimension_of_a_plane():
+    X = np.random.default_rng(0).uniform(0, 1, (1500, 2))
+    assert select_bandwidth(X, "bgh").details["dimension"] == pytest.approx(2.0, abs=0.25)
+
+
+def test_semigroup_error_is_the_distance_between_two_steps_and_one():
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    eps = 0.7
+
+    def transition(e):
+        W = np.exp(-cdist(X, X, "sqeuclidean") / e**2)
+        W1 = W / np.outer(W.sum(axis=1), W.sum(axis=1))
+        return W1 / W1.sum(axis=1, keepdims=True)
+
+    expected = np.abs(transition(eps) @ transition(eps) - transition(np.sqrt(2) * eps)).sum(axis=1)
+    degrees = 1 + make_engine(X).row_sums(np.array([eps, np.sqrt(2) * eps]))
+    np.testing.assert_allclose(semigroup_errors(X, np.arange(60), np.array([eps]), degrees)[:, 0], expected, rtol=1e-9)
+
+
+def test_median_is_the_median_over_pairs():
+    X = np.random.default_rng(0).standard_normal((101, 3))
+    selection = select_bandwidth(X, "median", n_sample=None)
+    assert selection.bandwidth == pytest.approx(np.median(pdist(X)))
+    assert selection.status is Status.RULE
+
+
+@pytest.mark.parametrize("average", ["mean", "median"])
+def test_knn_is_the_average_distance_to_the_kth_neighbour(average):
+    X = np.random.default_rng(0).standard_normal((80, 3))
+    expected = getattr(np, average)(np.sort(cdist(X, X), axis=1)[:, 7])
+    assert select_bandwidth(X, "knn", n_neighbors=7, average=average).bandwidth == pytest.approx(expected)
+
+
+def test_duplicates_that_leave_no_distance_are_named():
+    X = np.repeat(np.random.default_rng(0).standard_normal((3, 2)), 50, axis=0)
+    with pytest.raises(ValueError, match=r"distance to neighbour 10 must be positive .*: remove duplicate points"):
+        select_bandwidth(X, "knn")
+    X[:140] = X[0]
+    X[-1], X[-2] = [9.0, 9.0], [8.0, 7.0]
+    with pytest.raises(ValueError, match=r"median distance must be positive .*: remove duplicate points"):
+        select_bandwidth(X, "median")
+
+
+def test_singer_extrapolates_the_pilot_by_his_rate():
+    X = make_sphere(2000, random_state=0).data
+    selection = select_bandwidth(X, "singer", intrinsic_dim=2, n_pilot=250, random_state=0)
+    pilot = selection.details["pilot"]
+    assert selection.bandwidth == pytest.approx(pilot.bandwidth * (2000 / 250) ** (-1 / 8))
+    # ε² = C N^(−1/(3 + d/2)) holds with the same C at both sizes.
+    assert selection.bandwidth**2 * 2000 ** (1 / 4) == pytest.approx(pilot.bandwidth**2 * 250 ** (1 / 4))
+    assert select_bandwidth(X, "singer", random_state=0).details["intrinsic_dim"] == 2
+
+
+def test_parameters_a_method_does_not_have_are_named():
+    with pytest.raises(
+        TypeError, match="Method 'bgh' takes the parameters engine, threads; working_dim was given: leave it out"
+    ):
+        select_bandwidth(np.eye(4), "bgh", working_dim=2)
+
+
+def test_a_bandwidth_may_be_a_number_a_name_or_a_selector():
+    X = make_sphere(150, random_state=0).data
+    assert resolve_bandwidth(X, 0.3) == (0.3, None)
+    by_name = resolve_bandwidth(X, "median", random_state=0)
+    assert by_name[0] == by_name[1].bandwidth == select_bandwidth(X, "median").bandwidth
+    assert resolve_bandwidth(X, geolap.NeighborDistance(5))[1].method == "knn"
+    with pytest.raises(TypeError, match=r"bandwidth must be a number, one of gc, .* or a selector; None was given"):
+        resolve_bandwidth(X, None)
+    with pytest.raises(ValueError, match="bandwidth must be one of 'gc'"):
+        resolve_bandwidth(X, "best")
+
+
+# The paper claims that at ε̂ the largest gap of the local singular values is that of the true dimension.
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize(
+    ("make", "dim"),
+    [(make_sphere, 2), (make_torus, 2), (make_swiss_roll, 2)],
+)
+def test_dimension_at_the_selected_bandwidth(make, dim, noise):
+    X = make(2000, noise=noise, noise_dims=3, random_state=0).data
+    estimate = geolap.intrinsic_dimension(X, random_state=0)
+    assert estimate.vote == dim
+    assert estimate.share > 0.4
+    assert geolap.dimension_range(X, dim, [estimate.bandwidth], random_state=0)[1].all()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_no_scale_shows_the_dimension_of_a_sparse_five_sphere(noise):
+    # Six directions stand out from the noise at every scale: neighbourhoods of 2000 points are too wide to be flat.  The
+    # claim of the paper is about data for which a scale exists.
+    X = make_sphere(2000, noise=noise, noise_dims=14, dim=5, random_state=0).data
+    assert not geolap.dimension_range(X, 5, random_state=0, n_sample=100)[1].any()
+    assert geolap.intrinsic_dimension(X, random_state=0, n_sample=100).vote == 6
+
+
+def test_dimension_of_a_line_and_its_votes():
+    X = np.outer(np.linspace(0, 1, 200), [1.0, 2.0, 3.0])
+    estimate = geolap.intrinsic_dimension(X, 0.1)
+    assert estimate.vote == 1
+    assert estimate.share == 1.0
+    assert estimate.selection is None
+    assert estimate.per_point.shape == (200,)
+    np.testing.assert_allclose(estimate.singular_values[:, 1:], 0.0, atol=1e-8)
+
+
+def test_singular_values_are_those_of_the_weighted_matrix():
+    from geolap.local_spectrum import local_singular_values
+
+    X = np.random.default_rng(0).standard_normal((50, 4))
+    w = np.exp(-((X - X[3]) ** 2).sum(axis=1) / 1.5**2)
+    p = w / w.sum()
+    expected = np.linalg.svd(p[:, None] * (X - p @ X), compute_uv=False)
+    np.testing.assert_allclose(local_singular_values(X, [3], [1.5], 4)[0, 0], expected, rtol=1e-6)
+
+
+def test_the_range_where_the_dimension_is_seen_has_two_ends():
+    X = make_sphere(1500, noise=0.02, noise_dims=5, random_state=0).data
+    bandwidths, sees = geolap.dimension_range(X, 2, random_state=0)
+    assert sees.any()
+    assert not sees[0]
+    assert bandwidths[sees].min() > 0.02
+
+
+def two_moons(n=120, labelled=10):
+    from sklearn.datasets import make_moons
+
+    X, target = make_moons(n, noise=0.05, random_state=0)
+    y = np.full(n, -1)
+    for c in (0, 1):
+        y[np.flatnonzero(target == c)[:labelled]] = c
+    return X, y, target
+
+
+def test_cv_finds_a_bandwidth_that_classifies_and_scales():
+    X, y, target = two_moons()
+    selection = select_bandwidth(X, "cv", y=y, random_state=0, n_evaluations=30)
+    assert selection.scores.min() <= 0.1
+    scaled = select_bandwidth(10 * X, "cv", y=y, random_state=0, n_evaluations=30)
+    assert scaled.bandwidth == pytest.approx(10 * selection.bandwidth, rel=1e-6)
+    from geolap.experiments import test_error_bandwidth
+
+    errors, best = test_error_bandwidth(X, target, [np.flatnonzero(y >= 0)], np.array([0.01, selection.bandwidth, 50.0]))
+    assert best[0] == selection.bandwidth
+    assert errors[0, 1] < 0.1
+
+
+def test_cv_error_is_that_of_the_folds():
+    X, y, _ = two_moons()
+    from geolap.semi_supervised import predicted_classes
+
+    selector = geolap.CrossValidation(n_repeats=1, n_evaluations=1, random_state=0)
+    selection = selector.fit(X, y).selection_
+    known = np.flatnonzero(y >= 0)
+    random_state = np.random.RandomState(0)
+    random_state.permutation(np.flatnonzero(y < 0))
+    sqdist = cdist(X, X, "sqeuclidean")
+    wrong = []
+    for inside, outside in selector._folds(y[known], random_state.randint(2**31)):
+        (predicted,) = predicted_classes(sqdist, selection.bandwidths[0], [known[inside]], [y[known[inside]]])
+        wrong.append(np.mean(predicted[known[outside]] != y[known[outside]]))
+    assert selection.scores[0] == pytest.approx(np.mean(wrong))
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (None, r"requires y to be passed, but the target y is None: give a class"),
+        (
+            np.full(20, -1),
+            r"at least two classes with two labelled points each; found none \(-1 is unlabelled\): label more points",
+        ),
+        (np.r_[np.zeros(5), -np.ones(15)].astype(int), r"at least two classes .*; found 0: 5 "),
+        (np.zeros(7), r"y must have one entry for each of the 20 points; shape \(7,\) was given"),
+    ],
+)
+def test_cv_names_what_is_wrong_with_the_labels(y, sentence):
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    with pytest.raises(ValueError, match=sentence):
+        select_bandwidth(X, "cv", y=y)
+
+
+def test_clmr_range_lies_between_noise_and_curvature():
+    X = make_sphere(1000, noise=0.02, noise_dims=5, random_state=0).data
+    selection = select_bandwidth(X, "clmr", random_state=0)
+    low, high = selection.interval
+    assert selection.bandwidth == pytest.approx((low + high) / 2)
+    assert selection.details["dimension"] in (2, 3)  # at its upper end the range sees the sphere bend
+    assert selection.details["singular_values"].shape == (len(selection.bandwidths), 6)
+
+
+def test_clmr_turning_points_of_curves_made_by_hand():
+    from geolap.selectors.multiscale_svd import turning_points
+
+    assert turning_points(np.array([0, 1, 3, 2, 1, 1.0]), np.array([1, 2, 5, 4, 3, 3.5])) == (2, 4)
+    assert turning_points(np.array([0, 1, 3, 2, 1, 1.0]), np.array([1, 2, 3, 4, 5, 6.0])) == (2, None)
+    assert turning_points(np.array([0, 1, 2, 3, 4, 5.0]), np.array([5, 4, 3, 2, 1, 0.5]))[0] is None
+    X = np.random.default_rng(0).standard_normal((200, 2))
+    selection = select_bandwidth(X, "clmr", random_state=0)
+    assert (selection.status is Status.NO_LIMIT) == (None in selection.details["limits"])
+
+
+def test_lcmc_is_the_agreement_beyond_chance():
+    X = make_swiss_roll(400, random_state=0).data
+    selector = geolap.LocalContinuity(random_state=0)
+    selection = selector.fit(X).selection_
+    k = selection.details["n_neighbors"]
+    assert 3 <= k < 40
+    assert -selection.scores.min() > 0.3
+    # Two neighbourhoods that agree fully score 1 − k'/(N − 1).
+    from sklearn.neighbors import NearestNeighbors
+
+    line = np.linspace(0, 1, 60)[:, None] ** 1.1
+    neighbours = NearestNeighbors(n_neighbors=5).fit(line).kneighbors(return_distance=False)
+    assert geolap.LocalContinuity(n_components=1)._score(line, 4, neighbours, 0) < -0.6
+
+
+def test_comparison_has_a_row_for_every_rule():
+    X, y, _ = two_moons()
+    comparison = geolap.compare_bandwidths(X, random_state=0)
+    assert [row.selection.method for row in comparison] == UNSUPERVISED
+    assert len(str(comparison).splitlines()) == len(UNSUPERVISED) + 1
+    assert set(comparison.as_dicts()[0]) >= {"method", "bandwidth", "low", "high", "components", "isolated", "seconds"}
+    assert len(comparison.plot().lines) == 2 * len(comparison)
+    with_labels = geolap.compare_bandwidths(X, ["gc", "cv"], y=y, random_state=0)
+    assert [row.selection.method for row in with_labels] == ["gc", "cv"]
+    with pytest.raises(ValueError, match="a method must be one of 'gc'"):
+        geolap.compare_bandwidths(X, ["gc", "magic"])
+
+
+def test_health_of_two_clusters_a_loner_and_a_duplicate():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.uniform(0, 1, (50, 2)), rng.uniform(0, 1, (30, 2)) + 100, [[500.0, 0.0]]])
+    X[1] = X[0]
+    health = geolap.graph_health(X, 0.5)
+    assert (health.components, health.largest_component, health.isolated, health.duplicates) == (3, 50, 1, 1)
+    sqdist = cdist(X, X, "sqeuclidean")
+    assert health.nonzeros == (sqdist <= 1.5**2).sum()
+    W = np.exp(-sqdist / 0.25)
+    np.testing.assert_allclose(
+        health.effective_neighbors, np.quantile(W.sum(axis=1) ** 2 / (W**2).sum(axis=1), [0, 0.25, 0.5, 0.75, 1]), rtol=1e-9
+    )
+    assert health.bytes == health.nonzeros * 12 + 82 * 4
+    assert "3 components, the largest with 50; 1 isolated, 1 duplicates" in str(health)
+
+
+def test_components_agree_with_scipy():
+    from scipy.sparse.csgraph import connected_components
+
+    from geolap.graph import components_within
+
+    X = np.random.default_rng(3).uniform(0, 1, (400, 2))
+    for radius in (0.01, 0.04, 0.06, 0.2):
+        count, labels = connected_components(cdist(X, X) <= radius)
+        found = components_within(X, radius)
+        assert found.max() + 1 == count
+        assert len({(a, b) for a, b in zip(labels, found, strict=True)}) == count
