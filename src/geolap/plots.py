@@ -22,18 +22,11 @@ def plot_selection(selection, ax=None):
     for minimum in selection.minima:
         colour = _CHOICE if minimum.local else _ARTEFACT
         ax.plot(minimum.bandwidth, minimum.score, "o", ms=5, mfc="none", mec=colour, mew=1.5, zorder=3)
-    if selection.bandwidths[-1] < 1e3 * selection.bandwidths[0]:
-        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        ax.xaxis.set_minor_formatter(NullFormatter())
     chosen = np.interp(np.log(selection.bandwidth), np.log(selection.bandwidths[finite]), selection.scores[finite])
     if chosen > 0 and selection.scores[finite].max() > 10 * max(chosen, 1.0):
         ax.set_ylim(0, 4 * max(chosen, 1.0))  # GC⁻¹ grows beyond all bounds where points lose their neighbours
-    ax.set_xlabel("bandwidth ε (unit of the data)")
     ax.set_ylabel(f"score ({selection.method})")
-    ax.set_xlim(selection.bandwidths[0], selection.bandwidths[-1])
+    _bandwidth_axis(ax, selection.bandwidths[0], selection.bandwidths[-1])
     ax.legend(frameon=False)
     return ax
 
@@ -49,10 +42,22 @@ def plot_comparison(comparison, ax=None):
         style = {"color": _PALETTE[k % len(_PALETTE)], "ls": "-" if k < len(_PALETTE) else "--"}
         ax.semilogx(x, scaled, lw=1.2, label=f"{selection.method} {selection.bandwidth:.3g}", **style)
         ax.plot(selection.bandwidth, np.interp(np.log(selection.bandwidth), np.log(x), scaled), "o", color=style["color"])
-    ax.set_xlabel("bandwidth ε (unit of the data)")
     ax.set_ylabel("score, scaled to each rule's range")
-    ax.legend(frameon=False, fontsize="small", ncols=2)
+    ends = [row.selection.bandwidths[[0, -1]] for row in comparison]
+    _bandwidth_axis(ax, min(low for low, _ in ends), max(high for _, high in ends))
+    ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax
+
+
+def _bandwidth_axis(ax, low, high):
+    ax.set_xlabel("bandwidth ε (unit of the data)")
+    ax.set_xlim(low, high)
+    if high < 1e3 * low:  # plain numbers, where there is room for them
+        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _axes(ax):

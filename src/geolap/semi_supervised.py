@@ -9,7 +9,6 @@ dimensions is nearly the identity at ε̂.  p, m and μ are chosen by leave-one-
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from .kernel import gaussian
 
@@ -33,13 +32,8 @@ def smooth_eigenvectors(sqdist, bandwidth, n_vectors=60):
     root = np.sqrt(_inverse(W.sum(axis=1)))
     W *= root[:, None] * root
     p = min(n_vectors, len(W))
-    if len(W) <= 4 * p or not W.any():
-        values, vectors = eigh(W, subset_by_index=[len(W) - p, len(W) - 1])
-    else:
-        try:
-            values, vectors = eigsh(W, k=p, which="LA", v0=W.sum(axis=1))
-        except ArpackNoConvergence:  # many components: eigenvalues that Lanczos cannot tell apart
-            values, vectors = eigh(W, subset_by_index=[len(W) - p, len(W) - 1])
+    # Not Lanczos: a graph in many pieces has as many equal eigenvalues, which it cannot tell apart.
+    values, vectors = eigh(W, subset_by_index=[len(W) - p, len(W) - 1], overwrite_a=True, check_finite=False)
     order = np.argsort(-values)
     return vectors[:, order] * root[:, None], np.clip(1.0 - values[order], 0.0, 2.0)
 
