@@ -6,11 +6,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from ..search import log_grid
+from ..search import Curve, choose, log_grid, minima_of, resampled_interval
 from ..selection import Selection
 from ..validation import check_points
 
-__all__ = ["ISOLATED", "BandwidthSelector", "search_grid"]
+__all__ = ["ISOLATED", "BandwidthSelector", "least_of", "search_grid"]
 
 # A point whose neighbours weigh less than this together counts as isolated (the paper's γ).
 ISOLATED = 1e-4
@@ -55,3 +55,20 @@ def search_grid(engine, nearest, n_points):
             "rescale the data."
         )
     return log_grid(low, high)
+
+
+def least_of(curve: Curve, method, *, random_state=None, ends=True, details=None) -> Selection:
+    """The selection of a rule that takes the lowest minimum of its curve, with an interval given a ``random_state``."""
+    minima = minima_of(curve)
+    bandwidth, status = choose(curve, minima, ends=ends)
+    interval = None if random_state is None else resampled_interval(curve, bandwidth, minima, random_state=random_state)
+    return Selection(
+        bandwidth=bandwidth,
+        bandwidths=curve.bandwidths,
+        scores=curve.mean,
+        minima=minima,
+        interval=interval,
+        status=status,
+        method=method,
+        details=details or {},
+    )

@@ -15,9 +15,8 @@ Berry, Giannakis & Harlim, Nonparametric forecasting of low-dimensional dynamica
 import numpy as np
 
 from ..engines import make_engine
-from ..search import Curve, choose, log_grid, minima_of, refine
-from ..selection import Selection
-from .base import BandwidthSelector
+from ..search import Curve, log_grid, refine
+from .base import BandwidthSelector, least_of
 
 __all__ = ["KernelSum"]
 
@@ -64,15 +63,4 @@ class KernelSum(BandwidthSelector):
         nearest = np.median(engine.nearest(np.arange(min(len(points), 1000))))
         grid = log_grid(nearest / 4.0, 4.0 * engine.mean_distance())
         curve = refine(Curve(grid, negative_slope(grid)), negative_slope)
-        minima = minima_of(curve)
-        bandwidth, status = choose(curve, minima)
-        return Selection(
-            bandwidth=bandwidth,
-            bandwidths=curve.bandwidths,
-            scores=curve.mean,
-            minima=minima,
-            interval=None,
-            status=status,
-            method="bgh",
-            details={"dimension": float(-curve.mean.min())},
-        )
+        return least_of(curve, "bgh", details={"dimension": float(-curve.mean.min())})

@@ -11,6 +11,7 @@ References
 Chen & Buja, Local multidimensional scaling for nonlinear dimension reduction, graph drawing and proximity analysis (2009).
 """
 
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -20,10 +21,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from ..engines.base import in_unit_box
-from ..search import Curve, choose, minima_of
-from ..selection import Selection
+from ..search import Curve
 from ..validation import check_number, check_sample
-from .base import BandwidthSelector
+from .base import BandwidthSelector, least_of
 
 __all__ = ["LocalContinuity"]
 
@@ -77,19 +77,14 @@ class LocalContinuity(BandwidthSelector):
         scores = np.array([self._score(X, k, neighbours[:, 1 : kept + 1], seed) for k in tried])
         bandwidths = distances[:, tried].mean(axis=0) * unit
         positive = bandwidths > 0
-        curve = Curve(bandwidths[positive], scores[positive][None])
-        minima = minima_of(curve)
-        bandwidth, status = choose(curve, minima)
-        return Selection(
-            bandwidth=bandwidth,
-            bandwidths=curve.bandwidths,
-            scores=curve.mean,
-            minima=minima,
-            interval=None,
-            status=status,
-            method="lcmc",
-            details={"n_neighbors": int(tried[positive][np.argmin(np.abs(curve.bandwidths - bandwidth))]), "tried": tried},
-        )
+        if not positive.any():
+            raise ValueError(
+                f"Neighbours must be at a distance for a graph; the {most} nearest of every point are at the same place: "
+                "remove duplicate points."
+            )
+        selection = least_of(Curve(bandwidths[positive], scores[positive][None]), "lcmc")
+        k = tried[positive][np.argmin(np.abs(selection.bandwidths - selection.bandwidth))]
+        return replace(selection, details={"n_neighbors": int(k), "tried": tried})
 
     def _score(self, X, k, neighbours, seed):
         """−M(k); 0, the agreement of chance, where the graph falls apart and has no embedding."""

@@ -16,10 +16,9 @@ from ..engines import make_engine
 from ..engines.base import in_unit, in_unit_box
 from ..engines.threads import available_threads, in_order
 from ..kernel import ladder_weights, ladders
-from ..search import Curve, choose, minima_of, refine, resampled_interval
-from ..selection import Selection
+from ..search import Curve, refine
 from ..validation import check_number, check_sample
-from .base import BandwidthSelector, search_grid
+from .base import BandwidthSelector, least_of, search_grid
 
 __all__ = ["Reconstruction"]
 
@@ -65,18 +64,7 @@ class Reconstruction(BandwidthSelector):
             return reconstruction_errors(X, sample, in_unit(bandwidths, unit), threads=self.threads) * unit**2
 
         grid = search_grid(engine, engine.nearest(sample), len(points))
-        curve = refine(Curve(grid, errors(grid)), errors)
-        minima = minima_of(curve)
-        bandwidth, status = choose(curve, minima)
-        return Selection(
-            bandwidth=bandwidth,
-            bandwidths=curve.bandwidths,
-            scores=curve.mean,
-            minima=minima,
-            interval=resampled_interval(curve, bandwidth, minima, random_state=random_state),
-            status=status,
-            method="rec",
-        )
+        return least_of(refine(Curve(grid, errors(grid)), errors), "rec", random_state=random_state)
 
 
 def reconstruction_errors(X, sample, bandwidths, *, threads=None):
