@@ -13,6 +13,8 @@ from .validation import check_choice, check_points
 
 __all__ = ["Comparison", "ComparisonRow", "compare_bandwidths"]
 
+_AGREEMENT = 1.25
+
 
 @dataclass(frozen=True)
 class ComparisonRow:
@@ -65,7 +67,17 @@ class Comparison:
                 f"{row['method']:<10}{row['bandwidth']:>10.4g}  {interval:<19}{row['effective_neighbors']:>10.3g}"
                 f"{row['components']:>7}{row['isolated']:>7}{row['seconds']:>9.2f}  {row['status']}"
             )
+        agreed = self.agreement()
+        if agreed:
+            lines.append(f"{', '.join(agreed)} agree within a factor of {_AGREEMENT}.")
         return "\n".join(lines)
+
+    def agreement(self) -> tuple[str, ...]:
+        """The most methods whose bandwidths lie within a factor of 1.25 of each other, smallest bandwidth first."""
+        ordered = sorted((row.selection.bandwidth, row.selection.method) for row in self.rows)
+        groups = [[name for eps, name in ordered if low <= eps <= _AGREEMENT * low] for low, _ in ordered]
+        best = max(groups, key=len, default=[])
+        return tuple(best) if len(best) > 1 else ()
 
     def plot(self, ax=None):
         """Draw every rule's curve, each scaled to its own range, on one log axis; returns the matplotlib Axes."""
