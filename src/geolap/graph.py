@@ -4,7 +4,6 @@ The graph at bandwidth ε joins points up to ``cutoff``·ε apart (3ε by defaul
 """
 
 from dataclasses import dataclass
-from numbers import Integral
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -12,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from .engines import make_engine
 from .engines.base import in_unit, in_unit_box
-from .validation import check_bandwidths, check_number, check_points, check_sample
+from .validation import check_bandwidths, check_n_sample, check_number, check_points
 
 __all__ = ["GraphHealth", "graph_health"]
 
@@ -94,9 +93,7 @@ def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, 
     points = check_points(X)
     eps = float(check_bandwidths(bandwidth)[0])
     check_number("cutoff", cutoff, low=0, open_low=True)
-    if n_sample is not None:
-        check_number("n_sample", n_sample, Integral, low=1)
-    sample = check_sample(n_sample, len(points), check_random_state(random_state))
+    sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
     box, unit = in_unit_box(points)
     radius = float(cutoff * in_unit([eps], unit)[0])
     labels = components_within(box, radius)

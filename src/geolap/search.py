@@ -151,10 +151,7 @@ def _all_minima(curve, bound):
     mean = curve.mean
     for k in local_minima(mean):
         peak, depth = _barrier(mean, k)
-        noise = 0.0
-        if len(curve.values) > 1 and np.isfinite(depth):
-            difference = curve.values[:, peak] - curve.values[:, k]
-            noise = float(difference.std(ddof=1) / np.sqrt(len(difference)))
+        noise = _standard_error(curve.values[:, peak] - curve.values[:, k]) if np.isfinite(depth) else 0.0
         local = bool(curve.bandwidths[k] <= bound)
         yield Minimum(float(curve.bandwidths[k]), float(mean[k]), float(depth), noise, local)
 
@@ -195,8 +192,12 @@ def _is_lower(curve, k, bandwidth):
     at = int(np.argmin(np.abs(curve.bandwidths - bandwidth)))
     with np.errstate(invalid="ignore"):
         difference = curve.values[:, at] - curve.values[:, k]
-    noise = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else 0.0
-    return bool(difference.mean() > 2.0 * noise)
+    return bool(difference.mean() > 2.0 * _standard_error(difference))
+
+
+def _standard_error(values) -> float:
+    """Of the mean of the values; 0 if a single one cannot tell."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def resampled_interval(

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 __all__ = [
     "check_bandwidths",
     "check_choice",
+    "check_n_sample",
     "check_number",
     "check_points",
     "check_sample",
@@ -205,3 +206,10 @@ def check_sample(sample, n_points, random_state):
             "leave out the others."
         )
     return indices
+
+
+def check_n_sample(n_sample, n_points, random_state, *, least=2):
+    """Indices of ``n_sample`` random points, or of all of them for None."""
+    if n_sample is not None:
+        check_number("n_sample", n_sample, Integral, low=least)
+    return check_sample(n_sample, n_points, random_state)

@@ -7,7 +7,6 @@
 """
 
 from dataclasses import replace
-from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -16,7 +15,7 @@ from ..consistency import Consistency
 from ..engines import make_engine
 from ..search import Curve, choose, minima_of, refine, resampled_interval
 from ..selection import Selection, Status
-from ..validation import check_choice, check_number, check_sample, check_working_dim
+from ..validation import check_choice, check_n_sample, check_number, check_working_dim
 from .base import ISOLATED, BandwidthSelector, search_grid
 
 __all__ = ["GeometricConsistency"]
@@ -116,12 +115,10 @@ class GeometricConsistency(BandwidthSelector):
         check_number("renormalization", self.renormalization, low=0, high=10)
         check_choice("dual", self.dual, (True, False))
         check_choice("squared", self.squared, (True, False))
-        if self.n_sample is not None:
-            check_number("n_sample", self.n_sample, Integral, low=2)
         random_state = check_random_state(self.random_state)
+        sample = check_n_sample(self.n_sample, len(points), random_state)
 
         engine = make_engine(points, self.engine, cutoff=self.cutoff, threads=self.threads)
-        sample = check_sample(self.n_sample, len(points), random_state)
         problem = Consistency(engine, sample, working_dim, self.dual, self.squared, self.renormalization)
 
         nearest = engine.nearest(sample)

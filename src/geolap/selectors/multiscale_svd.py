@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from ..engines import make_engine
 from ..local_spectrum import largest_gap, local_singular_values
 from ..selection import Selection, Status
-from ..validation import check_number, check_sample
+from ..validation import check_n_sample, check_number
 from .base import BandwidthSelector, search_grid
 
 __all__ = ["MultiscaleSVD"]
@@ -61,9 +61,7 @@ class MultiscaleSVD(BandwidthSelector):
 
     def _select(self, points, y):
         check_number("K", self.K, Integral, low=1)
-        if self.n_sample is not None:
-            check_number("n_sample", self.n_sample, Integral, low=1)
-        sample = check_sample(self.n_sample, len(points), check_random_state(self.random_state))
+        sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
         engine = make_engine(points, threads=self.threads)
         grid = search_grid(engine, engine.nearest(sample), len(points))
         K = min(self.K, max(1, points.shape[1] - 1))
@@ -90,20 +88,10 @@ class MultiscaleSVD(BandwidthSelector):
 
 def turning_points(noise, signal):
     """Index of the first non-increasing step of ``noise`` after its rise, and of the first non-decreasing step of ``signal``
-    beyond; None for what does not exist."""
+    beyond, after a fall: a signal that still rises there must fall before it can turn.  None for what does not exist."""
     falls = np.flatnonzero((np.diff(noise) <= 0) & (noise[:-1] > 0))
     lower = int(falls[0]) if falls.size else None
     after = lower if lower is not None else 0
-    rises = np.flatnonzero(np.diff(signal[after:]) >= 0)
-    upper = after + int(rises[0]) if rises.size else None
-    return lower, upper if upper is None or upper > after else _next_rise(signal, after)
-
-
-def _next_rise(signal, after):
-    """The first rise after a fall: a signal that still rises at the lower limit must fall before it can turn."""
     steps = np.diff(signal[after:])
-    falls = np.flatnonzero(steps < 0)
-    if not falls.size:
-        return None
-    rises = np.flatnonzero(steps[falls[0] :] >= 0)
-    return after + int(falls[0] + rises[0]) if rises.size else None
+    turned = np.flatnonzero(np.logical_or.accumulate(steps < 0) & (steps >= 0))
+    return lower, after + int(turned[0]) if turned.size else None

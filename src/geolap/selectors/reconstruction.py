@@ -6,8 +6,6 @@ The rule that the paper compares with as Rec, reminiscent of locally linear embe
 are taken relative to the nearest neighbour's: at tiny ε a point is compared with its nearest neighbour, not with 0/0.
 """
 
-from numbers import Integral
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
@@ -17,7 +15,7 @@ from ..engines.base import in_unit, in_unit_box
 from ..engines.threads import available_threads, in_order
 from ..kernel import ladder_weights, ladders
 from ..search import Curve, refine
-from ..validation import check_number, check_sample
+from ..validation import check_n_sample
 from .base import BandwidthSelector, least_of, search_grid
 
 __all__ = ["Reconstruction"]
@@ -53,10 +51,8 @@ class Reconstruction(BandwidthSelector):
         self.threads = threads
 
     def _select(self, points, y):
-        if self.n_sample is not None:
-            check_number("n_sample", self.n_sample, Integral, low=2)
         random_state = check_random_state(self.random_state)
-        sample = check_sample(self.n_sample, len(points), random_state)
+        sample = check_n_sample(self.n_sample, len(points), random_state)
         engine = make_engine(points, threads=self.threads)
         X, unit = in_unit_box(points)
 

@@ -10,8 +10,6 @@ References
 Shan & Daubechies, Diffusion maps: using the semigroup property for parameter tuning, arXiv:2203.02867.
 """
 
-from numbers import Integral
-
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
@@ -20,8 +18,9 @@ from ..engines import make_engine
 from ..engines.base import in_unit, in_unit_box
 from ..engines.threads import available_threads, in_order
 from ..kernel import gaussian
+from ..laplacian import transition
 from ..search import Curve, refine
-from ..validation import check_number, check_sample
+from ..validation import check_n_sample
 from .base import BandwidthSelector, least_of, search_grid
 
 __all__ = ["Semigroup"]
@@ -57,10 +56,8 @@ class Semigroup(BandwidthSelector):
         self.threads = threads
 
     def _select(self, points, y):
-        if self.n_sample is not None:
-            check_number("n_sample", self.n_sample, Integral, low=2)
         random_state = check_random_state(self.random_state)
-        sample = check_sample(self.n_sample, len(points), random_state)
+        sample = check_n_sample(self.n_sample, len(points), random_state)
         engine = make_engine(points, threads=self.threads)
         X, unit = in_unit_box(points)
 
@@ -81,9 +78,7 @@ def semigroup_errors(X, sample, bandwidths, degrees, *, threads=None):
     m = len(bandwidths)
 
     def rows_of_p(rows, column, eps):
-        W = gaussian(cdist(X[rows], X, "sqeuclidean"), eps)
-        W /= degrees[:, column]
-        return W / W.sum(axis=1, keepdims=True)
+        return transition(gaussian(cdist(X[rows], X, "sqeuclidean"), eps), degrees[:, column])
 
     def of(column):
         eps = bandwidths[column]
