@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from geolap.kernel import gaussian
-from geolap.laplacian import laplacian, transition
+from geolap.laplacian import density_weights, laplacian, transition
 from geolap.metric import departure, dual_metric
 from geolap.tangent import tangent_basis, tangent_finder
 
@@ -18,14 +18,14 @@ def circle(n):
 def test_laplacian_annihilates_constants():
     X = np.random.default_rng(0).standard_normal((30, 3))
     W = gaussian(cdist(X, X, "sqeuclidean"), 1.0)
-    L = laplacian(transition(W, W.sum(axis=1)), 1.0)
+    L = laplacian(transition(W, density_weights(W.sum(axis=1))), 1.0)
     np.testing.assert_allclose(L @ np.ones(30), 0.0, atol=1e-12)
 
 
 def test_laplacian_of_the_circle_has_its_eigenfunctions():
     X, angle = circle(400)
     W = gaussian(cdist(X, X, "sqeuclidean"), 0.1)
-    L = laplacian(transition(W, W.sum(axis=1)), 0.1)
+    L = laplacian(transition(W, density_weights(W.sum(axis=1))), 0.1)
     for k in (1, 2, 3):
         np.testing.assert_allclose(L @ np.cos(k * angle), -(k**2) * np.cos(k * angle), rtol=0.02, atol=0.02)
 
@@ -34,7 +34,7 @@ def test_transition_rows_do_not_see_a_change_of_density_to_first_order():
     # Points on a line whose density falls like 1/(1 + x): with λ = 1 the walk drifts nowhere.
     x = np.expm1(np.linspace(0, 1, 800))[:, None]
     W = gaussian(cdist(x, x, "sqeuclidean"), 0.1)
-    drift = {lam: (transition(W, W.sum(axis=1), renormalization=lam) @ x - x)[400, 0] for lam in (0.0, 1.0)}
+    drift = {lam: (transition(W, density_weights(W.sum(axis=1), renormalization=lam)) @ x - x)[400, 0] for lam in (0.0, 1.0)}
     assert abs(drift[1.0]) < 0.01 * abs(drift[0.0])
 
 
@@ -42,7 +42,7 @@ def test_two_points_have_the_dual_metric_computed_by_hand():
     # W = [[1, w], [w, 1]], equal degrees: P_12 = w / (1 + w), H = 2/ε² · P_12 · distance².
     eps, distance = 0.8, 0.5
     w = np.exp(-(distance**2) / eps**2)
-    P = transition(np.array([[1.0, w]]), np.array([1 + w, 1 + w]))
+    P = transition(np.array([[1.0, w]]), density_weights(np.array([1 + w, 1 + w])))
     H = dual_metric(np.array([[0.0, distance]]), P[0], eps)
     assert H[0, 0] == pytest.approx(2 / eps**2 * w / (1 + w) * distance**2)
 

@@ -352,7 +352,7 @@ def test_health_of_two_clusters_a_loner_and_a_duplicate():
 def test_components_agree_with_scipy():
     from scipy.sparse.csgraph import connected_components
 
-    from geolap.graph import components_within
+    from geolap.health import components_within
 
     X = np.random.default_rng(3).uniform(0, 1, (400, 2))
     for radius in (0.01, 0.04, 0.06, 0.2):

@@ -4,8 +4,12 @@ from . import datasets
 from .comparison import Comparison, compare_bandwidths
 from .consistency import DistortionCurve, distortion
 from .dimension import DimensionEstimate, dimension_range, intrinsic_dimension
-from .graph import GraphHealth, graph_health
+from .embedding import DiffusionMap, LaplacianEigenmap
+from .graph_laplacian import GraphLaplacian
+from .health import GraphHealth, graph_health
 from .kernel import convert_bandwidth
+from .laplacian import LocalScale
+from .local_scale import neighbor_scale
 from .selection import Minimum, Selection, Status
 from .selectors import (
     CrossValidation,
@@ -24,12 +28,16 @@ from .selectors import (
 __all__ = [
     "Comparison",
     "CrossValidation",
+    "DiffusionMap",
     "DimensionEstimate",
     "DistortionCurve",
     "GeometricConsistency",
     "GraphHealth",
+    "GraphLaplacian",
     "KernelSum",
+    "LaplacianEigenmap",
     "LocalContinuity",
+    "LocalScale",
     "MedianDistance",
     "Minimum",
     "MultiscaleSVD",
@@ -46,6 +54,7 @@ __all__ = [
     "distortion",
     "graph_health",
     "intrinsic_dimension",
+    "neighbor_scale",
     "select_bandwidth",
 ]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sklearn.utils import check_random_state
 
-from .graph import GraphHealth, graph_health
+from .health import GraphHealth, graph_health
 from .selection import Selection
 from .selectors import METHODS
 from .validation import check_choice, check_points

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .engines import Engine, make_engine
+from .engines import Engine, find_pairs, make_engine
+from .local_scale import resolve_scale
 from .metric import departure
 from .validation import check_bandwidths, check_choice, check_number, check_points, check_sample, check_working_dim
 
@@ -83,6 +84,9 @@ def distortion(
     *,
     squared=False,
     renormalization=1.0,
+    n_neighbors=None,
+    neighbors=None,
+    local_scale=None,
     engine="auto",
     threads=None,
 ):
@@ -109,6 +113,12 @@ def distortion(
         Average squared norms.
     renormalization : float, default 1.0
         λ, the power of the degrees divided out of the weights.
+    n_neighbors : int, optional
+        Count only pairs of which one is among the nearest so many of the other.  By default all pairs count.
+    neighbors : transformer or matrix (n_points, n_points), optional
+        Count only the pairs whose distances this matrix stores, or the transformer finds.
+    local_scale : int or LocalScale, optional
+        Let the bandwidth vary as ε ρ_i, with ρ_i the relative distance to so many-th neighbour, or as given.
     engine : {"auto", "tiled", "dense"}
         How the sums over all pairs are done; all are exact.
     threads : int, optional
@@ -138,6 +148,18 @@ def distortion(
     check_choice("squared", squared, (True, False))
     sample = check_sample(sample, len(X), random_state)
     problem = Consistency(
-        make_engine(X, engine, cutoff=cutoff, threads=threads), sample, working_dim, dual, squared, renormalization
+        make_engine(
+            X,
+            engine,
+            cutoff=cutoff,
+            threads=threads,
+            scale=resolve_scale(X, local_scale, threads=threads),
+            pairs=find_pairs(X, n_neighbors=n_neighbors, neighbors=neighbors, threads=threads),
+        ),
+        sample,
+        working_dim,
+        dual,
+        squared,
+        renormalization,
     )
     return problem.curve(bandwidths)

@@ -1,137 +1,113 @@
-"""Health of a graph before it is built: components, isolated points, neighbours, size.
+"""The graph: from pairs of points and a bandwidth to the matrices that everything else is built on.
 
-The graph at bandwidth ε joins points up to ``cutoff``·ε apart (3ε by default, where the weight is 1e-4).
+W (weights), d (degrees), v (density weights), W' = diag(v) W diag(v), d' (its degrees), P = W'/d' and L, as in
+`geolap.laplacian`; and the symmetric relative of P, A = W'_ij / √(d'_i d'_j), whose eigenvalues are those of P.
+
+A point without neighbours stays in place: P_ii = 1, and L is zero in its row.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from sklearn.utils import check_random_state
+from scipy import sparse
 
-from .engines import make_engine
-from .engines.base import in_unit, in_unit_box
-from .validation import check_bandwidths, check_n_sample, check_number, check_points
+from .engines.base import NO_NEIGHBOURS
+from .laplacian import LocalScale, density_weights, laplacian, scaled_rows
 
-__all__ = ["GraphHealth", "graph_health"]
+__all__ = ["NORMALIZATIONS", "KernelGraph", "kernel_graph"]
 
-_QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+NORMALIZATIONS = ("random_walk", "symmetric", "unnormalized")
 
 
 @dataclass(frozen=True)
-class GraphHealth:
-    """What a graph at one bandwidth would be like.
+class KernelGraph:
+    """A weighted graph over points.
 
     Attributes
     ----------
+    weights : ndarray or csr_array (N, N)
+        W, symmetric.
     bandwidth : float
-    n_points : int
-    components : int
-        Connected components.
-    largest_component : int
-        Points in the largest.
-    isolated : int
-        Points that are a component of their own.
-    duplicates : int
-        Points at the same place as an earlier one.
-    effective_neighbors : tuple of five floats
-        Least, quartiles and greatest (Σ_j W_ij)²/Σ_j W_ij² over sampled points, the point itself counted.
-    nonzeros : int
-        Entries of the sparse matrix of weights, the diagonal counted; estimated from sampled rows unless all were sampled.
-    bytes : int
-        What that matrix takes as CSR in double precision.
+    degrees : ndarray (N,)
+        Row sums of W.
+    density : ndarray (N,)
+        v, which divides the density out of W.
+    scale : LocalScale or None
     """
 
+    weights: np.ndarray | sparse.csr_array
     bandwidth: float
-    n_points: int
-    components: int
-    largest_component: int
-    isolated: int
-    duplicates: int
-    effective_neighbors: tuple[float, ...]
-    nonzeros: int
-    bytes: int
+    degrees: np.ndarray
+    density: np.ndarray
+    scale: LocalScale | None = None
 
-    def __str__(self):
-        parts = (
-            "connected"
-            if self.components == 1
-            else f"{self.components} components, the largest with {self.largest_component}"
-        )
-        return (
-            f"{self.n_points} points at bandwidth {self.bandwidth:.4g}: {parts}; {self.isolated} isolated, "
-            f"{self.duplicates} duplicates; effective neighbours {self.effective_neighbors[2]:.3g} (median); "
-            f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"
-        )
+    @property
+    def n_points(self) -> int:
+        return len(self.degrees)
 
+    @property
+    def bandwidths(self):
+        """ε(x_i), one for each point."""
+        return self.bandwidth * (np.ones(self.n_points) if self.scale is None else self.scale.rho)
 
-def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, threads=None):
-    """Components, isolated points, effective neighbours and size of a graph, without building it.
+    @cached_property
+    def renormalized_degrees(self):
+        """d', the row sums of W'; 0 for points without neighbours."""
+        sums = self.density * (self.weights @ self.density)
+        return np.where(sums > NO_NEIGHBOURS, sums, 0.0)
 
-    Parameters
-    ----------
-    X : array-like (n_points, n_features)
-    bandwidth : float
-    cutoff : float, default 3.0
-        Points farther apart than ``cutoff``·ε are not joined.
-    n_sample : int or None, default 1000
-        Rows from which neighbours and nonzeros are estimated; None takes all.
-    random_state : int, RandomState or None
-    threads : int, optional
+    def renormalized(self):
+        """W' = diag(v) W diag(v)."""
+        return self._scaled(self.density, self.density)
 
-    Returns
-    -------
-    GraphHealth
+    def transition(self):
+        """P, whose rows sum to 1."""
+        alone = self.renormalized_degrees == 0
+        P = self._scaled(self.density * _inverse(self.renormalized_degrees), self.density)
+        if alone.any():
+            P = P + (sparse.diags_array(alone.astype(float), format="csr") if sparse.issparse(P) else np.diag(alone * 1.0))
+        return P
 
-    Examples
-    --------
-    >>> import geolap
-    >>> X = geolap.datasets.make_sphere(500, random_state=0).data
-    >>> geolap.graph_health(X, 0.3).components
-    1
-    """
-    points = check_points(X)
-    eps = float(check_bandwidths(bandwidth)[0])
-    check_number("cutoff", cutoff, low=0, open_low=True)
-    sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
-    box, unit = in_unit_box(points)
-    radius = float(cutoff * in_unit([eps], unit)[0])
-    labels = components_within(box, radius)
-    sizes = np.bincount(labels)
-    sums, squares = 1.0 + make_engine(points, threads=threads).row_sums(eps / np.sqrt([1.0, 2.0]), sample).T
-    joined = sum(int((cdist(box[rows], box) <= radius).sum()) for rows in np.array_split(sample, -(-len(sample) // 256)))
-    nonzeros = round(joined * len(points) / len(sample))
-    index_bytes = 4 if nonzeros < 2**31 else 8
-    return GraphHealth(
-        bandwidth=eps,
-        n_points=len(points),
-        components=len(sizes),
-        largest_component=int(sizes.max()),
-        isolated=int((sizes == 1).sum()),
-        duplicates=len(points) - len(np.unique(box, axis=0)),
-        effective_neighbors=tuple(float(q) for q in np.quantile(sums**2 / squares, _QUANTILES)),
-        nonzeros=nonzeros,
-        bytes=nonzeros * (8 + index_bytes) + (len(points) + 1) * index_bytes,
-    )
+    def symmetric(self):
+        """A = diag(d')^{−1/2} W' diag(d')^{−1/2}; rows of points without neighbours are zero."""
+        root = self.density * np.sqrt(_inverse(self.renormalized_degrees))
+        return self._scaled(root, root)
+
+    def laplacian(self, normalization="random_walk"):
+        """L = (4/ε²)(P − I), or with A in the place of P, or (4/ε²)(W' − diag d')."""
+        if normalization == "random_walk":
+            return laplacian(self.transition(), self.bandwidths)
+        factor = 4.0 / self.bandwidth**2
+        A = self.symmetric() if normalization == "symmetric" else self.renormalized()
+        diagonal = (self.renormalized_degrees > 0) * 1.0 if normalization == "symmetric" else self.renormalized_degrees
+        if sparse.issparse(A):
+            return sparse.csr_array(factor * (A - sparse.diags_array(diagonal, format="csr")))
+        return factor * (A - np.diag(diagonal))
+
+    def _scaled(self, rows, columns):
+        W = self.weights
+        if sparse.issparse(W):
+            return scaled_rows(W, rows=rows, columns=columns)
+        return W * rows.astype(W.dtype)[:, None] * columns.astype(W.dtype)
 
 
-def components_within(X, radius):
-    """Component of each row in the graph that joins points up to ``radius`` apart.
+def kernel_graph(
+    pairs, bandwidth, *, renormalization=1.0, self_weights=True, cutoff=None, scale=None, dtype=float
+) -> KernelGraph:
+    """The graph over the given pairs (distances already over √(ρ_i ρ_j) where scales vary)."""
+    W = pairs.weights(bandwidth, cutoff=cutoff, dtype=dtype)
+    if not self_weights:
+        if sparse.issparse(W):
+            W.setdiag(0.0)
+        else:
+            np.fill_diagonal(W, 0.0)
+    degrees = np.asarray(W.sum(axis=1, dtype=float)).ravel()
+    degrees = np.where(degrees > NO_NEIGHBOURS, degrees, 0.0)
+    density = density_weights(degrees, renormalization=renormalization, scale=scale)
+    return KernelGraph(W, float(bandwidth), degrees, density, scale)
 
-    A search in waves: each wave holds the points just reached, and only distances to points not yet reached are computed, so
-    that every pair is looked at no more than once and no edge is stored.
-    """
-    labels = np.full(len(X), -1)
-    waiting = np.arange(len(X))  # not reached yet
-    component = -1
-    while waiting.size:
-        component += 1
-        wave, waiting = waiting[:1], waiting[1:]
-        while wave.size:
-            labels[wave] = component
-            reached = np.zeros(len(waiting), dtype=bool)
-            for rows in np.array_split(wave, -(-len(wave) // 256)):
-                left = np.flatnonzero(~reached)
-                reached[left] = (cdist(X[waiting[left]], X[rows]) <= radius).any(axis=1)
-            wave, waiting = waiting[reached], waiting[~reached]
-    return labels
+
+def _inverse(sums):
+    """1/s, and 0 where s = 0."""
+    return np.where(sums > 0, 1.0 / np.where(sums > 0, sums, 1.0), 0.0)

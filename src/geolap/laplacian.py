@@ -5,22 +5,75 @@
 
 (equation 3 of the paper, after Coifman & Lafon 2006; the paper leaves out the scale).  With λ = 1 the density of the
 points drops out and L → Δ_M, with the negative semi-definite sign.  The factor d_i^λ cancels in P, so a row of P needs
-only the weights of that row and the degrees of all points:
+only the weights of that row and one *density weight* v_j = d_j^{−λ} for every point:
 
-.. math:: P_{ij} = \\frac{W_{ij}/d_j^λ}{Σ_k W_{ik}/d_k^λ}
+.. math:: P_{ij} = \\frac{W_{ij} v_j}{Σ_k W_{ik} v_k}
+
+**Bandwidths that vary from place to place**, W_ij = exp(−‖x_i − x_j‖²/(ε² ρ_i ρ_j)), pull the limit towards larger ρ: it
+is Δ_M f + (d + 2) ∇log ρ · ∇f + 2 ∇log u · ∇f, with u the density after division by W's own (Berry & Harlim 2016).  The
+degrees now estimate the density times ρ^d, so Δ_M alone remains for
+
+.. math:: v_j = d_j^{-λ} ρ_j^{λ d - (d + 2)/2}, \\qquad L_{ij} = \\frac{4}{ε^2 ρ_i^2} (P_{ij} - δ_{ij})
+
+with λ = 1 (and Δ_M f + 2(1 − λ) ∇log q · ∇f otherwise, q the density of the points, as for constant ρ).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
+from scipy import sparse
 
-__all__ = ["laplacian", "transition"]
+__all__ = ["LocalScale", "density_weights", "laplacian", "scaled_rows", "transition"]
 
 
-def transition(W, degrees, *, renormalization=1.0):
-    """Rows of P from the same rows of W (n, N) and the degrees of all points (N,)."""
-    P = W * degrees**-renormalization
+@dataclass(frozen=True)
+class LocalScale:
+    """How the bandwidth varies: ε(x_i) = ε ρ_i.
+
+    Attributes
+    ----------
+    rho : ndarray (N,)
+        Positive, 1 at a typical point.
+    dim : float
+        d, the dimension of the manifold, which the density weights need.
+    """
+
+    rho: np.ndarray
+    dim: float
+
+
+def density_weights(degrees, *, renormalization=1.0, scale: LocalScale | None = None):
+    """v (N, ...) from the degrees (N, ...) of all points; 0 for points whose degree is 0."""
+    some = degrees > 0
+    v = np.where(some, np.where(some, degrees, 1.0) ** -renormalization, 0.0)
+    if scale is not None:
+        power = scale.rho ** (renormalization * scale.dim - 0.5 * (scale.dim + 2.0))
+        v *= power.reshape(-1, *[1] * (v.ndim - 1))
+    return v
+
+
+def transition(W, weights):
+    """Rows of P from the same rows of W (n, N), dense or sparse, and the density weights of all points (N,)."""
+    if sparse.issparse(W):
+        P = scaled_rows(W, columns=weights)
+        return scaled_rows(P, rows=1.0 / np.asarray(P.sum(axis=1)).ravel())
+    P = W * weights
     return P / P.sum(axis=-1, keepdims=True)
 
 
 def laplacian(P, bandwidth):
-    """L = (4/ε²)(P − I) for a full matrix P (N, N)."""
-    return (4.0 / bandwidth**2) * (P - np.eye(len(P)))
+    """L = (4/ε²)(P − I) for a full matrix P (N, N), dense or sparse; the bandwidth may be one for each row."""
+    factor = 4.0 / np.broadcast_to(bandwidth, (P.shape[0],)) ** 2
+    if sparse.issparse(P):
+        return (scaled_rows(P, rows=factor) - sparse.diags_array(factor, format="csr")).tocsr()
+    return factor[:, None] * (P - np.eye(len(P)))
+
+
+def scaled_rows(A, *, rows=None, columns=None):
+    """diag(rows) A diag(columns) of a CSR matrix; only its entries are copied."""
+    data = A.data.copy()
+    if rows is not None:
+        data *= np.repeat(rows, np.diff(A.indptr)).astype(data.dtype, copy=False)
+    if columns is not None:
+        data *= columns[A.indices].astype(data.dtype, copy=False)
+    return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)

@@ -24,8 +24,8 @@ __all__ = [
 _ROWS = 65536
 
 
-def check_points(X):
-    """Points as a 2-D array of finite real numbers with at least three distinct rows; the dtype is kept.
+def check_points(X, *, least=3):
+    """Points as a 2-D array of finite real numbers with at least so many distinct rows; the dtype is kept.
 
     Nothing is copied unless the input is not an array of numbers yet.
     """
@@ -65,11 +65,9 @@ def check_points(X):
         raise ValueError(
             f"Found array with 0 feature(s) (shape={A.shape}) while a minimum of 1 is required: pass at least one column."
         )
-    if len(A) < 3:
-        raise ValueError(
-            f"Found n_samples={len(A)} (shape={A.shape}) while a minimum of 3 is required: a scale needs at least three "
-            "distinct points; pass more rows."
-        )
+    if len(A) < least:
+        why = "a scale needs at least three distinct points; pass more rows." if least == 3 else "pass at least one row."
+        raise ValueError(f"Found n_samples={len(A)} (shape={A.shape}) while a minimum of {least} is required: {why}")
     for start in range(0, len(A), _ROWS) if A.dtype.kind == "f" else ():
         finite = np.isfinite(A[start : start + _ROWS])
         if not finite.all():
@@ -79,7 +77,7 @@ def check_points(X):
                 f"Points must be finite; the input contains {value}, first at row {start + row}, column {column}: remove "
                 "such rows or fill them in, for instance with sklearn.impute.SimpleImputer."
             )
-    if distinct_points(A, 3) < 3:
+    if least == 3 and distinct_points(A, 3) < 3:
         raise ValueError(
             f"At least three distinct points are needed; the {len(A)} given ones have {distinct_points(A, 3)}: check that "
             "the columns are what you meant."

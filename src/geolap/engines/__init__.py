@@ -3,21 +3,47 @@
 from collections.abc import Callable
 from numbers import Integral
 
+from sklearn.base import clone
+
 from ..validation import check_choice, check_number
 from .base import Engine, LocalMetrics
 from .dense import DenseEngine
+from .pairs import Pairs, given_pairs, nearest_pairs
+from .sparse import SparseEngine
 from .tiled import TiledEngine
 
-__all__ = ["DenseEngine", "Engine", "LocalMetrics", "TiledEngine", "make_engine"]
+__all__ = ["DenseEngine", "Engine", "LocalMetrics", "SparseEngine", "TiledEngine", "find_pairs", "make_engine"]
 
 _ENGINES: dict[str, Callable[..., Engine]] = {"dense": DenseEngine, "tiled": TiledEngine}
 
 
-def make_engine(X, engine="auto", *, cutoff=None, threads=None) -> Engine:
-    """The engine of that name over the points X; ``"auto"`` is the tiled one."""
+def make_engine(X, engine="auto", *, cutoff=None, threads=None, scale=None, pairs=None) -> Engine:
+    """The engine of that name over the points X; ``"auto"`` is the tiled one, or the sparse one over given pairs."""
     check_choice("engine", engine, ("auto", *_ENGINES))
     if cutoff is not None:
         check_number("cutoff", cutoff, low=0, open_low=True)
     if threads is not None:
         check_number("threads", threads, Integral, low=1)
-    return _ENGINES["tiled" if engine == "auto" else engine](X, cutoff=cutoff, threads=threads)
+    if pairs is not None:
+        return SparseEngine(X, pairs, cutoff=cutoff, threads=threads, scale=scale)
+    return _ENGINES["tiled" if engine == "auto" else engine](X, cutoff=cutoff, threads=threads, scale=scale)
+
+
+def find_pairs(X, *, n_neighbors=None, neighbors=None, threads=None) -> Pairs | None:
+    """The pairs of the graph that the parameters ask for; None if all pairs count.
+
+    ``neighbors`` may be a matrix of distances, or a transformer that makes one from the points, such as scikit-learn's
+    KNeighborsTransformer.
+    """
+    if neighbors is None:
+        return None if n_neighbors is None else nearest_pairs(X, n_neighbors, threads=threads)
+    if n_neighbors is not None:
+        raise ValueError(
+            f"Either n_neighbors or neighbors says which pairs count; both n_neighbors={n_neighbors!r} and neighbors were "
+            "given: leave out one of them."
+        )
+    if isinstance(neighbors, Pairs):
+        return neighbors
+    if hasattr(neighbors, "fit_transform"):
+        neighbors = clone(neighbors).fit_transform(X)
+    return given_pairs(neighbors, len(X))

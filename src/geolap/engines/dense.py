@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..kernel import gaussian
-from ..laplacian import transition
+from ..laplacian import density_weights, transition
 from ..metric import dual_metric
 from ..tangent import tangent_basis
 from .base import NO_NEIGHBOURS, LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
@@ -18,9 +18,11 @@ __all__ = ["DenseEngine"]
 class DenseEngine:
     """Sums over all pairs, from the full matrix of weights."""
 
-    def __init__(self, X, *, cutoff=None, threads=None):
+    def __init__(self, X, *, cutoff=None, threads=None, scale=None):
         self._X, self._unit = in_unit_box(X)
-        self._sqdist = cdist(self._X, self._X, "sqeuclidean")
+        self._scale = scale
+        self._rho = np.ones(len(self._X)) if scale is None else scale.rho
+        self._sqdist = cdist(self._X, self._X, "sqeuclidean") / (self._rho[:, None] * self._rho)
         self._cutoff = cutoff
 
     def mean_distance(self):
@@ -39,11 +41,11 @@ class DenseEngine:
         effective = np.empty((len(sample), len(bandwidths)))
         for m, eps in enumerate(in_unit(bandwidths, self._unit)):
             W = self._weights(eps)[sample]
-            P = transition(W, degrees[:, m], renormalization=renormalization)
+            P = transition(W, density_weights(degrees[:, m], renormalization=renormalization, scale=self._scale))
             for k, i in enumerate(sample):
                 A = self._X - self._X[i]
                 Y = tangent_basis(A, W[k], working_dim) @ A.T
-                H[k, m] = dual_metric(Y, P[k], eps)
+                H[k, m] = dual_metric(Y, P[k], eps * self._rho[i])
             H[self._others(eps)[sample].sum(axis=1) < NO_NEIGHBOURS, m] = 0.0
             effective[:, m] = W.sum(axis=1) ** 2 / (W**2).sum(axis=1)
         return LocalMetrics(H, effective)

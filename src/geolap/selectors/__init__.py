@@ -84,8 +84,11 @@ def select_bandwidth(X, method="gc", *, y=None, **params):
     return selector(**params).fit(X, y).selection_
 
 
-def resolve_bandwidth(X, bandwidth, *, y=None, random_state=None) -> tuple[float, Selection | None]:
-    """A number, the name of a method, or a selector → the bandwidth, and how it was chosen if it was."""
+def resolve_bandwidth(X, bandwidth, *, y=None, random_state=None, graph=None) -> tuple[float, Selection | None]:
+    """A number, the name of a method, or a selector → the bandwidth, and how it was chosen if it was.
+
+    ``graph`` holds parameters of the graph that will be built; geometric consistency selects for that graph.
+    """
     if isinstance(bandwidth, Real) and not isinstance(bandwidth, bool):
         return float(check_bandwidths(bandwidth)[0]), None
     if isinstance(bandwidth, str):
@@ -100,5 +103,7 @@ def resolve_bandwidth(X, bandwidth, *, y=None, random_state=None) -> tuple[float
             f"bandwidth must be a number, one of {', '.join(METHODS)}, or a selector; {bandwidth!r} was given: pass one of "
             "them."
         )
+    if isinstance(selector, GeometricConsistency):
+        selector.set_params(**(graph or {}))
     selection = selector.fit(X, y).selection_
     return selection.bandwidth, selection

@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..consistency import Consistency
-from ..engines import make_engine
+from ..engines import find_pairs, make_engine
+from ..local_scale import resolve_scale
 from ..search import Curve, choose, minima_of, refine, resampled_interval
 from ..selection import Selection, Status
 from ..validation import check_choice, check_n_sample, check_number, check_working_dim
@@ -57,6 +58,14 @@ class GeometricConsistency(BandwidthSelector):
         Average squared norms.
     renormalization : float, default 1.0
         λ of the Laplacian.
+    n_neighbors : int, optional
+        Select for the graph that joins each point with its nearest so many, rather than all pairs.
+    neighbors : transformer or matrix (n_points, n_points), optional
+        Select for the graph whose distances this matrix stores, or the transformer (scikit-learn's KNeighborsTransformer, or
+        another one that makes such a matrix) finds.
+    local_scale : int or LocalScale, optional
+        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbour
+        (`geolap.neighbor_scale`), or as given.  ε̂ is then the bandwidth where ρ = 1.
     threads : int, optional
         By default every core that the process may use.  Does not change the result.
 
@@ -94,6 +103,9 @@ class GeometricConsistency(BandwidthSelector):
         *,
         squared=False,
         renormalization=1.0,
+        n_neighbors=None,
+        neighbors=None,
+        local_scale=None,
         threads=None,
     ):
         self.working_dim = working_dim
@@ -106,6 +118,9 @@ class GeometricConsistency(BandwidthSelector):
         self.random_state = random_state
         self.squared = squared
         self.renormalization = renormalization
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
+        self.local_scale = local_scale
         self.threads = threads
 
     def _select(self, points, y):
@@ -118,7 +133,9 @@ class GeometricConsistency(BandwidthSelector):
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
 
-        engine = make_engine(points, self.engine, cutoff=self.cutoff, threads=self.threads)
+        pairs = find_pairs(points, n_neighbors=self.n_neighbors, neighbors=self.neighbors, threads=self.threads)
+        scale = resolve_scale(points, self.local_scale, threads=self.threads)
+        engine = make_engine(points, self.engine, cutoff=self.cutoff, threads=self.threads, scale=scale, pairs=pairs)
         problem = Consistency(engine, sample, working_dim, self.dual, self.squared, self.renormalization)
 
         nearest = engine.nearest(sample)
@@ -129,8 +146,8 @@ class GeometricConsistency(BandwidthSelector):
         bound = _bound(bandwidths, share, max(self.max_share, _FEWEST_NEIGHBOURS / len(points)))
 
         def refined(new):
-            # With a cut-off the sums jump, and cannot be interpolated.
-            between = _between(bandwidths, sums, new) if self.cutoff is None else None
+            # With a cut-off the sums jump, and cannot be interpolated; over few pairs there is no need to.
+            between = _between(bandwidths, sums, new) if self.cutoff is None and pairs is None else None
             return problem.curve(new, between).per_point
 
         curve = refine(Curve(bandwidths, scan.per_point), refined)

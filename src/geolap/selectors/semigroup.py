@@ -78,7 +78,7 @@ def semigroup_errors(X, sample, bandwidths, degrees, *, threads=None):
     m = len(bandwidths)
 
     def rows_of_p(rows, column, eps):
-        return transition(gaussian(cdist(X[rows], X, "sqeuclidean"), eps), degrees[:, column])
+        return transition(gaussian(cdist(X[rows], X, "sqeuclidean"), eps), 1.0 / degrees[:, column])
 
     def of(column):
         eps = bandwidths[column]

@@ -1,0 +1,86 @@
+"""Blocks of points that stand together, and accurate distances between them.
+
+Distances within and between blocks come from one matrix product, about a centre of the block's own so that close pairs
+keep their digits; where even that would lose too many, from differences.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from ..kernel import reach
+from .base import median_of_some
+
+__all__ = ["Block", "blocks"]
+
+# The error in d²/ε² beyond which distances are computed by differences instead.
+_EXPONENT_ERROR = 1e-10
+
+
+class Block:
+    """Consecutive points, with their bounding box, and coordinates about a centre of their own.
+
+    With local scales ρ, distances are divided by √(ρ_i ρ_j).
+    """
+
+    def __init__(self, X, first, last, rho=None):
+        self.rows = slice(first, last)
+        self.points = X[first:last]
+        self.rho = None if rho is None else rho[first:last]
+        self.low, self.high = self.points.min(axis=0), self.points.max(axis=0)
+        self.center = median_of_some(self.points)  # not the mean: an outlier must not carry it away
+        self.about = self.points - self.center
+        self.squares = np.einsum("nr,nr->n", self.about, self.about)
+
+    def distance(self, other):
+        """A lower bound on the distance of any two points of the blocks, over √(ρ_i ρ_j)."""
+        gap = np.linalg.norm(np.maximum(np.maximum(self.low - other.high, other.low - self.high), 0.0))
+        return gap if self.rho is None else gap / np.sqrt(self.rho.max() * other.rho.max())
+
+    def sqdist(self, other, narrowest, *, out):
+        """Squared distances (a, b), by a matrix product if that is accurate enough for bandwidths from ``narrowest`` on."""
+        about = self.about if other is self else other.points - self.center
+        squares = self.squares if other is self else np.einsum("nr,nr->n", about, about)
+        sqdist = np.matmul(self.about, about.T, out=out)
+        sqdist *= -2.0
+        sqdist += self.squares[:, None]
+        sqdist += squares
+        np.maximum(sqdist, 0.0, out=sqdist)
+        if self.rho is not None:
+            narrowest = narrowest * np.sqrt(self.rho.min() * other.rho.min())
+        # Both ends of a close pair are about as far from the centre; the errors of distant pairs do not count.
+        error = 4.0 * np.finfo(float).eps * min(self.squares.max(), squares.max())
+        smallest = max(narrowest**2, sqdist.min() / reach(1.0) ** 2)  # ε² at which the closest pair begins to weigh
+        if error > _EXPONENT_ERROR * smallest:
+            sqdist[:] = cdist(self.points, other.points, "sqeuclidean")
+        if self.rho is not None:
+            sqdist /= self.rho[:, None] * other.rho
+        return sqdist
+
+
+def blocks(X, side, rho=None):
+    """Cut the points into blocks of about ``side`` points that stand together: (blocks, order of the rows of X in them)."""
+    n_blocks = -(-len(X) // side)
+    ends = np.arange(n_blocks + 1) * len(X) // n_blocks
+    order = _tree_order(X, ends)
+    X, rho = X[order], None if rho is None else rho[order]
+    return [Block(X, first, last, rho) for first, last in pairwise(ends)], order
+
+
+def _tree_order(X, ends):
+    """Order the points so that the blocks between consecutive ``ends`` are the leaves of a k-d tree."""
+    order = np.arange(len(X))
+
+    def split(first, last):
+        if last - first < 2:
+            return
+        middle = (first + last) // 2
+        part = order[ends[first] : ends[last]]
+        axis = np.argmax(X[part].var(axis=0))
+        order[ends[first] : ends[last]] = part[np.argpartition(X[part, axis], ends[middle] - ends[first])]
+        split(first, middle)
+        split(middle, last)
+
+    split(0, len(ends) - 1)
+    return order

@@ -1,0 +1,133 @@
+"""Tangent bases and dual metrics for a group of evaluation points that share their neighbours.
+
+The part of an engine that works on rows: given the squared distances from a few evaluation points to the points around
+them, all bandwidths are done together, widest first, with fewer and fewer points in reach.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernel import Ladder, ladder_weights, reach
+from ..metric import dual_metric
+from ..tangent import tangent_finder
+from .base import NO_NEIGHBOURS
+from .threads import Scratch, checkpoint
+
+__all__ = ["Around", "metrics_around"]
+
+# How many weights are worked on at once (4 MiB: a share of a cache).
+_BATCH_ELEMENTS = 2**19
+# A batch of bandwidths ends when the points in reach have become fewer than this share of those at its start.
+_SHRUNK = 0.7
+
+
+@dataclass(frozen=True)
+class Around:
+    """c evaluation points and the n points around them, for m bandwidths.
+
+    Attributes
+    ----------
+    origin : ndarray (c, r)
+        The evaluation points.
+    points : ndarray (n, r)
+    sqdist : ndarray (c, n)
+        Squared distances, over ρ_i ρ_j where scales vary; ``inf`` for the point itself, its duplicates, and pairs that do not
+        count.
+    density : ndarray (n, m)
+        Density weights v_j.
+    at_center : ndarray (c,)
+        How many points stand at each evaluation point, itself counted.
+    density_here : ndarray (c, m)
+        The sum of their density weights.
+    rho : ndarray (c,)
+        Local scales of the evaluation points.
+    """
+
+    origin: np.ndarray
+    points: np.ndarray
+    sqdist: np.ndarray
+    density: np.ndarray
+    at_center: np.ndarray
+    density_here: np.ndarray
+    rho: np.ndarray
+
+
+def metrics_around(around: Around, steps: list[Ladder], dim, *, cutoff=None, scratch: Scratch):
+    """Dual metrics H (c, m, dim, dim) and effective neighbours (c, m)."""
+    # Beside the nearest neighbour, a point farther than `reach` counts for nothing.  With the points in the order of
+    # how far they are beyond the nearest neighbour of any row, those in reach of ε are always the first n(ε).
+    nearest = around.sqdist.min(axis=1, initial=np.inf)
+    beyond = (around.sqdist - np.where(np.isfinite(nearest), nearest, 0.0)[:, None]).min(axis=0)
+    order = np.argsort(beyond)
+    beyond, sqdist, density = beyond[order], around.sqdist[:, order], around.density[order].T
+
+    def in_reach(eps):
+        return int(np.searchsorted(beyond, reach(eps) ** 2, side="right"))
+
+    c, m = around.density_here.shape
+    H, effective = np.zeros((c, m, dim, dim)), np.ones((c, m))
+    points = around.points[order[: in_reach(max(ladder.bandwidths[0] for ladder in steps))]]
+    if not len(points):
+        return H, effective
+    find_coordinates = tangent_finder(points, dim)
+    for columns, epsilons, W in _weight_batches(sqdist, steps, in_reach, cutoff, scratch):
+        b, _, n = W.shape
+        k = in_reach(epsilons[0] / np.sqrt(2.0))  # squared weights are those of ε/√2
+        W2 = np.square(W[:, :, :k], out=scratch.array("W2", (b, c, k)))
+        neighbours = W.sum(axis=2)
+        total = around.at_center + neighbours
+        effective[:, columns] = (total**2 / (around.at_center + W2.sum(axis=2))).T
+        weighted = (W.reshape(b * c, n) @ points[:n]).reshape(b, c, -1)
+        offset = (weighted - around.origin * neighbours[:, :, None]) / total[:, :, None]
+        Y = find_coordinates(
+            np.tile(around.origin, (b, 1)),
+            offset.reshape(b * c, -1),
+            np.tile(around.at_center, b),
+            W2.reshape(b * c, -1),
+            n,
+        )
+        P = np.multiply(W, density[columns, None, :n], out=W)
+        P /= (P.sum(axis=2) + around.density_here[:, columns].T)[:, :, None]
+        P[neighbours < NO_NEIGHBOURS] = 0.0
+        H[:, columns] = dual_metric(Y.reshape(b, c, dim, n), P, epsilons[:, None] * around.rho).swapaxes(0, 1)
+    return H, effective
+
+
+def _weight_batches(sqdist, steps, in_reach, cutoff, scratch):
+    """Weights (b, c, n) of several bandwidths at once, widest first, as many as fit: (columns, bandwidths, weights)."""
+    columns: list[int] = []
+    epsilons: list[float] = []
+    batch = np.empty((0, 0, 0))
+    for column, eps, weights in _descent(sqdist, steps, in_reach, cutoff, scratch):
+        checkpoint()
+        n = in_reach(eps)
+        if columns and (len(columns) == len(batch) or n < _SHRUNK * batch.shape[2]):
+            yield columns, np.array(epsilons), batch[: len(columns)]
+            columns, epsilons = [], []
+        if not columns:
+            batch = scratch.array("batch", (max(1, _BATCH_ELEMENTS // (n * len(weights) + 1)), len(weights), n))
+        batch[len(columns), :, :n] = weights[:, :n]
+        batch[len(columns), :, n:] = 0.0
+        columns.append(column)
+        epsilons.append(eps)
+    if columns:
+        yield columns, np.array(epsilons), batch[: len(columns)]
+
+
+def _descent(sqdist, steps, in_reach, cutoff, scratch):
+    """Walk down all ladders together, widest bandwidth first; a ladder holds memory only while it is being used."""
+    order = sorted((-eps, k) for k, ladder in enumerate(steps) for eps in ladder.bandwidths)
+    walks: dict[int, Iterator] = {}
+    slots: dict[int, int] = {}
+    for _, k in order:
+        if k not in slots:
+            n = in_reach(steps[k].bandwidths[0])
+            slots[k] = min(set(range(len(slots) + 1)) - set(slots.values()))
+            out = scratch.array(f"ladder {slots[k]}", (len(sqdist), n))
+            walks[k] = zip(steps[k].columns, ladder_weights(sqdist[:, :n], steps[k], out, cutoff=cutoff), strict=True)
+        last, step = next(walks[k])
+        yield step
+        if last == steps[k].columns[-1]:
+            del slots[k]

@@ -1,0 +1,242 @@
+"""Pairs of points: all of them, those within a radius, the nearest of each point, or those that somebody else found.
+
+A search answers with squared distances in a unit of its own, as a full symmetric matrix or as a symmetric CSR matrix that
+stores the diagonal.  There a distance of zero is stored as `ZERO`, a number too small to weigh anything: a sparse matrix
+would lose a zero.
+"""
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+
+from ..kernel import gaussian
+from ..validation import check_number
+from .base import in_unit, in_unit_box
+from .blocks import blocks
+from .threads import Scratch, available_threads, in_order
+
+__all__ = ["Pairs", "all_pairs", "given_pairs", "nearest_neighbors", "nearest_pairs", "pairs_within"]
+
+# What stands for a squared distance of zero.
+ZERO = 1e-300
+# Up to this many features a k-d tree is faster than looking at all pairs.
+_FEATURES_FOR_TREE = 15
+_SIDE = 768
+# How many distances a thread of the brute-force search holds at once (128 MiB).
+_HELD = 2**24
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Squared distances between points.
+
+    Attributes
+    ----------
+    sqdist : ndarray or csr_array (N, N)
+        Symmetric, in units of ``unit``², over ρ_i ρ_j once `scaled`.
+    unit : float
+    """
+
+    sqdist: np.ndarray | sparse.csr_array
+    unit: float
+
+    @property
+    def n_points(self) -> int:
+        return self.sqdist.shape[0]
+
+    def scaled(self, rho) -> "Pairs":
+        """Distances over √(ρ_i ρ_j)."""
+        if not sparse.issparse(self.sqdist):
+            return replace(self, sqdist=self.sqdist / (rho[:, None] * rho))
+        S = self.sqdist
+        data = S.data / (np.repeat(rho, np.diff(S.indptr)) * rho[S.indices])
+        return replace(self, sqdist=sparse.csr_array((np.maximum(data, ZERO), S.indices, S.indptr), shape=S.shape))
+
+    def weights(self, bandwidth, *, cutoff=None, dtype=float):
+        """W of every pair, 1 on the diagonal, dense or sparse."""
+        eps = in_unit([bandwidth], self.unit)[0]
+        with np.errstate(under="ignore"):
+            if not sparse.issparse(self.sqdist):
+                return gaussian(self.sqdist, eps, cutoff=cutoff).astype(dtype, copy=False)
+            S = self.sqdist
+            data = gaussian(S.data, eps, cutoff=cutoff).astype(dtype, copy=False)
+        W = sparse.csr_array((data, S.indices, S.indptr), shape=S.shape)
+        if cutoff is not None:
+            W = W.copy()  # the pattern is not ours to change
+            W.eliminate_zeros()
+        return W
+
+
+def all_pairs(X) -> Pairs:
+    """All pairs, as a full matrix."""
+    X, unit = in_unit_box(X)
+    sqdist = np.empty((len(X), len(X)))
+    parts, order = blocks(X, _SIDE)
+    scratch = Scratch()
+
+    def of(tile):
+        I, J = tile
+        # By differences wherever a bandwidth as narrow as the closest pair would notice.
+        found = I.sqdist(J, 0.0, out=scratch.array("sqdist", (len(I.points), len(J.points))))
+        sqdist[np.ix_(order[I.rows], order[J.rows])] = found
+        if I is not J:
+            sqdist[np.ix_(order[J.rows], order[I.rows])] = found.T
+
+    tiles = [(I, J) for k, I in enumerate(parts) for J in parts[k:]]
+    for _ in in_order(of, tiles, threads=available_threads(), label="distances"):
+        pass
+    np.fill_diagonal(sqdist, 0.0)
+    return Pairs(0.5 * (sqdist + sqdist.T), unit)
+
+
+def pairs_within(X, radius, *, rho=None, narrowest=None, threads=None) -> Pairs:
+    """Pairs at most ``radius`` apart (over √(ρ_i ρ_j)), by tiles of points that stand together.
+
+    Distances are accurate enough for bandwidths from ``narrowest`` (by default a tenth of the radius) on.
+    """
+    X, unit = in_unit_box(X)
+    radius, narrowest = in_unit([radius, narrowest or 0.1 * radius], unit)
+    parts, order = blocks(X, _SIDE, rho)
+    order = order.astype(np.int32)
+    scratch = Scratch()
+
+    def of(tile):
+        I, J = tile
+        sqdist = I.sqdist(J, narrowest, out=scratch.array("sqdist", (len(I.points), len(J.points))))
+        if I is J:
+            np.fill_diagonal(sqdist, 0.0)
+        row, column = np.nonzero(sqdist <= radius**2)
+        if I is J:  # each pair once
+            upper = row <= column
+            row, column = row[upper], column[upper]
+        return row.astype(np.int16), column.astype(np.int16), np.maximum(sqdist[row, column], ZERO)
+
+    tiles = [(I, J) for k, I in enumerate(parts) for J in parts[k:] if I.distance(J) <= radius]
+    found = list(in_order(of, tiles, threads=threads or available_threads(), label="pairs within the cut-off"))
+    counts = np.zeros(len(X), dtype=np.int64)
+    for (I, J), (row, column, _) in zip(tiles, found, strict=True):
+        counts[order[I.rows]] += np.bincount(row, minlength=len(I.points))
+        counts[order[J.rows]] += np.bincount(column, minlength=len(J.points))
+    counts -= 1  # the diagonal was counted twice
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    index = np.int32 if ends[-1] < 2**31 else np.int64
+    indices, data, free = np.empty(ends[-1], dtype=index), np.empty(ends[-1]), ends[:-1].copy()
+
+    def place(rows, columns, local, other, values):
+        """Append the entries, sorted by ``local``, to their rows."""
+        count = np.bincount(local, minlength=len(rows))
+        at = (free[rows] - np.cumsum(count) + count)[local] + np.arange(len(local))
+        indices[at], data[at] = columns[other], values
+        free[rows] += count
+
+    for (I, J), (row, column, values) in zip(tiles, found, strict=True):
+        place(order[I.rows], order[J.rows], row, column, values)
+        if I is J:
+            off = row != column
+            row, column, values = row[off], column[off], values[off]
+        across = np.argsort(column, kind="stable")
+        place(order[J.rows], order[I.rows], column[across], row[across], values[across])
+    return Pairs(sparse.csr_array((data, indices, ends.astype(index)), shape=(len(X), len(X))), unit)
+
+
+def nearest_pairs(X, n_neighbors, *, threads=None) -> Pairs:
+    """Pairs of which one is among the ``n_neighbors`` nearest of the other."""
+    distances, columns = nearest_neighbors(X, n_neighbors, threads=threads)
+    unit = float(distances.max())
+    sqdist = np.maximum((distances / unit) ** 2, ZERO)
+    starts = np.arange(0, sqdist.size + 1, n_neighbors)
+    directed = sparse.csr_array((sqdist.ravel(), columns.ravel(), starts), shape=(len(X), len(X)))
+    return Pairs(_symmetric(directed), unit)
+
+
+def nearest_neighbors(X, n_neighbors, *, threads=None):
+    """Distances (N, k) to the k nearest other points, ascending, and which points they are (N, k)."""
+    check_number("n_neighbors", n_neighbors, Integral, low=1)
+    if n_neighbors >= len(X):
+        raise ValueError(
+            f"n_neighbors must be less than the number of points; {n_neighbors} was given for {len(X)} points: lower it."
+        )
+    X, unit = in_unit_box(X)
+    k, threads = n_neighbors + 1, threads or available_threads()
+    if X.shape[1] <= _FEATURES_FOR_TREE:
+        distances, columns = cKDTree(X).query(X, k, workers=threads)
+    else:
+        distances, columns = _nearest_by_brute_force(X, k, threads)
+    # The point itself comes first, unless duplicates crowd it out: then the last of them goes.
+    own = columns == np.arange(len(X))[:, None]
+    own[~own.any(axis=1), -1] = True
+    return distances[~own].reshape(len(X), -1) * unit, columns[~own].reshape(len(X), -1)
+
+
+def _nearest_by_brute_force(X, k, threads):
+    squares = np.einsum("nr,nr->n", X, X)
+
+    def of(rows):
+        near = np.argpartition(squares - 2.0 * (X[rows] @ X.T), k - 1, axis=1)[:, :k]
+        exact = np.stack([cdist(X[i : i + 1], X[c])[0] for i, c in zip(rows, near, strict=True)])
+        order = np.argsort(exact, axis=1, kind="stable")
+        return np.take_along_axis(exact, order, axis=1), np.take_along_axis(near, order, axis=1)
+
+    groups = np.array_split(np.arange(len(X)), -(-(len(X) ** 2) // _HELD))
+    found = list(in_order(of, groups, threads=threads, label=f"{k - 1} nearest neighbours"))
+    return np.concatenate([d for d, _ in found]), np.concatenate([c for _, c in found])
+
+
+def given_pairs(distances, n_points=None) -> Pairs:
+    """Pairs from a matrix of distances that somebody else computed: square, dense or sparse, as scikit-learn writes them.
+
+    What a sparse matrix does not store is out of reach.  A pair counts if either side stores it.
+    """
+    if not sparse.issparse(distances):
+        return _given_full(np.asarray(distances), n_points)
+    D = sparse.csr_array(distances, dtype=float)
+    _check_square(D.shape, n_points)
+    _check_distances(D.data)
+    unit = float(D.data.max(initial=0.0)) or 1.0
+    D.data = np.maximum((D.data / unit) ** 2, ZERO)
+    return Pairs(_symmetric(D), unit)
+
+
+def _given_full(D, n_points):
+    if D.ndim != 2 or D.dtype.kind not in "biuf":
+        raise ValueError(
+            f"Distances must be a square matrix of numbers; shape {D.shape} of {D.dtype} was given: pass what "
+            "sklearn.metrics.pairwise_distances returns."
+        )
+    _check_square(D.shape, n_points)
+    _check_distances(D)
+    if not np.allclose(D, D.T, rtol=1e-5, atol=1e-8 * D.max()):
+        raise ValueError(
+            "A full matrix of distances must be symmetric; the given one is not: pass (D + D.T) / 2 if that is what you mean."
+        )
+    unit = float(D.max()) or 1.0
+    sqdist = (0.5 * (D / unit + D.T / unit)) ** 2
+    np.fill_diagonal(sqdist, 0.0)
+    return Pairs(sqdist, unit)
+
+
+def _check_square(shape, n_points):
+    if shape[0] != shape[1] or n_points not in (None, shape[0]):
+        wanted = "as many rows as columns" if n_points is None else f"{n_points} rows and columns, one for each point"
+        raise ValueError(f"A matrix of distances must have {wanted}; shape {shape} was given: match it to the points.")
+
+
+def _check_distances(values):
+    wrong = values[~(np.isfinite(values) & (values >= 0))]
+    if wrong.size:
+        raise ValueError(
+            f"Distances must be finite and not negative; {wrong.flat[0]} was given: leave out pairs that are out of reach."
+        )
+
+
+def _symmetric(directed):
+    """Entries that either side stores, the larger where they differ, and the diagonal."""
+    zeros = sparse.diags_array(np.full(directed.shape[0], ZERO), format="csr")
+    directed = sparse.csr_array(directed + zeros)  # now every row stores its diagonal
+    both = sparse.csr_array(directed.maximum(directed.T.tocsr()))
+    both.setdiag(ZERO)
+    return both

@@ -1,0 +1,92 @@
+"""The sparse engine: only pairs that a graph stores, for graphs of nearest neighbours and graphs that somebody else made.
+
+Sums run over the stored pairs alone, so D(ε) is that of the graph that is actually built from them.
+"""
+
+import numpy as np
+from scipy import sparse
+
+from ..kernel import ladder_weights, ladders
+from ..laplacian import density_weights
+from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
+from .local import Around, metrics_around
+from .pairs import ZERO, Pairs
+from .threads import Scratch, available_threads, checkpoint, in_order
+
+__all__ = ["SparseEngine"]
+
+# Rows whose pairs are worked on together, and evaluation points that one task holds.
+_ROWS = 1024
+_GROUP = 8
+
+
+class SparseEngine:
+    """Sums over stored pairs."""
+
+    def __init__(self, X, pairs: Pairs, *, cutoff=None, threads=None, scale=None):
+        self._X, self._unit = in_unit_box(X)
+        S = pairs.sqdist if scale is None else pairs.scaled(scale.rho).sqdist
+        S = sparse.csr_array(S)
+        data = S.data * (pairs.unit / self._unit) ** 2
+        self._at_center = S.data <= ZERO * 1e10  # the point itself and its duplicates
+        data[S.indices == np.repeat(np.arange(len(self._X)), np.diff(S.indptr))] = np.inf
+        self._sqdist = sparse.csr_array((data, S.indices, S.indptr), shape=S.shape)
+        self._scale = scale
+        self._rho = np.ones(len(self._X)) if scale is None else scale.rho
+        self._cutoff = cutoff
+        self._threads = threads or available_threads()
+
+    def mean_distance(self):
+        return root_mean_square_distance(self._X) * self._unit
+
+    def nearest(self, targets):
+        apart = np.where(self._at_center, np.inf, self._sqdist.data)
+        # Rows are never empty: each stores its diagonal.
+        return np.sqrt(np.minimum.reduceat(apart, self._sqdist.indptr[:-1])[targets]) * self._unit
+
+    def row_sums(self, bandwidths, targets=None):
+        S = self._sqdist if targets is None else self._sqdist[targets]
+        steps = ladders(in_unit(bandwidths, self._unit))
+
+        def of(first):
+            checkpoint()
+            ends = S.indptr[first : first + _ROWS + 1]
+            sqdist = S.data[ends[0] : ends[-1]]
+            sums = np.empty((len(ends) - 1, len(bandwidths)))
+            W = np.empty_like(sqdist)
+            for ladder in steps:
+                for column, _, weights in ladder_weights(sqdist, ladder, W, cutoff=self._cutoff):
+                    sums[:, column] = np.add.reduceat(weights, ends[:-1] - ends[0])
+            return sums
+
+        starts = range(0, S.shape[0], _ROWS)
+        label = f"degrees at {len(bandwidths)} bandwidths"
+        return np.concatenate(list(in_order(of, starts, threads=self._threads, label=label)))
+
+    def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
+        steps = ladders(in_unit(bandwidths, self._unit))
+        density = density_weights(degrees, renormalization=renormalization, scale=self._scale)
+        scratch = Scratch()
+
+        def of(group):
+            return [self._metrics_at(i, steps, density, working_dim, scratch) for i in group]
+
+        groups = np.array_split(sample, -(-len(sample) // _GROUP))
+        label = f"metrics at {len(bandwidths)} bandwidths"
+        found = [pair for some in in_order(of, groups, threads=self._threads, label=label) for pair in some]
+        return LocalMetrics(np.concatenate([H for H, _ in found]), np.concatenate([n_eff for _, n_eff in found]))
+
+    def _metrics_at(self, i, steps, density, dim, scratch):
+        entries = slice(self._sqdist.indptr[i], self._sqdist.indptr[i + 1])
+        neighbours, here = self._sqdist.indices[entries], self._at_center[entries]
+        others = neighbours[~here]
+        around = Around(
+            self._X[i : i + 1],
+            self._X[others],
+            self._sqdist.data[entries][None, ~here],
+            density[others],
+            np.array([float(here.sum())]),
+            density[neighbours[here]].sum(axis=0)[None],
+            self._rho[i : i + 1],
+        )
+        return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)

@@ -1,0 +1,385 @@
+"""Estimators that build a graph: what they have in common, and the plainest of them, `GraphLaplacian`.
+
+Which pairs of points the graph stores is decided by size unless the parameters say it: all of them up to 5000 points, a
+full matrix; beyond, those within a cut-off of a few ε, a sparse matrix; and if even those were too many, the nearest
+neighbours, with ε selected anew for that graph.
+"""
+
+import warnings
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .engines import find_pairs
+from .engines.base import NO_NEIGHBOURS, in_unit, in_unit_box
+from .engines.pairs import all_pairs, given_pairs, nearest_pairs, pairs_within
+from .graph import NORMALIZATIONS, KernelGraph, kernel_graph
+from .kernel import gaussian
+from .local_scale import resolve_scale
+from .selectors import BandwidthSelector, GeometricConsistency, resolve_bandwidth
+from .validation import check_choice, check_number, check_points
+
+__all__ = ["GraphEstimator", "GraphLaplacian", "with_graph_parameters"]
+
+# Up to this many points the matrix is full (200 MB).
+_MOST_POINTS_OF_FULL = 5000
+# More entries than this are not stored (1.2 GB); nearest neighbours take their place.
+_MOST_ENTRIES = 10**8
+_NEIGHBORS_INSTEAD = 200
+# A cut-off chosen by size drops at most this share of the weight that neighbours have.
+_MOST_DROPPED = 0.01
+_CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
+# Rows on which a cut-off is tried.
+_ROWS_TRIED = 200
+# Distances from new points that are held at once (64 MiB).
+_HELD = 2**23
+
+_PARAMETERS = """    renormalization : float, default 1.0
+        λ, the power of the degrees divided out of the weights.  1 removes the density of the points, 0 leaves it.
+    cutoff : float, optional
+        Weights beyond ``cutoff``·ε are zero, and the matrix is sparse; 3 drops weights below 1e-4.  By default there is no
+        cut-off up to 5000 points, and beyond the smallest that drops at most 1 % of the weight.
+    n_neighbors : int, optional
+        Join each point with its nearest so many only (and with those whose nearest it is).
+    neighbors : transformer or matrix (n_points, n_points), optional
+        Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer, or
+        any other that makes a sparse matrix of distances.
+    local_scale : int or LocalScale, optional
+        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbour, or as
+        given (`geolap.neighbor_scale`, `geolap.regional_scale`).
+    metric : {"euclidean", "precomputed"}, default "euclidean"
+        With "precomputed", X is a square matrix of distances, dense or sparse; the bandwidth must then be a number.
+    random_state : int, RandomState or None
+        For the choice of the bandwidth.
+    threads : int, optional
+        By default every core that the process may use.
+"""
+_ATTRIBUTES = """    bandwidth_ : float
+        ε
+    selection_ : Selection or None
+        How it was chosen, unless it was given.
+    graph_ : KernelGraph
+        Weights, degrees and what follows from them.
+    cutoff_, n_neighbors_ : float, int or None
+        Which pairs the graph stores.
+    dropped_weight_ : float or None
+        Share of the neighbours' weight in pairs that are not stored, over sampled rows; None if distances were precomputed.
+    n_features_in_ : int
+"""
+
+
+def with_graph_parameters(cls):
+    """Insert what all estimators on a graph have in common into the documentation of one."""
+    cls.__doc__ = cls.__doc__.replace("    <parameters of the graph>\n", _PARAMETERS)
+    cls.__doc__ = cls.__doc__.replace("    <attributes of the graph>\n", _ATTRIBUTES)
+    return cls
+
+
+class GraphEstimator(BaseEstimator):
+    """What all estimators on a graph share: its parameters, how it is built, and how new points are joined to it."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.sparse = self.metric == "precomputed"
+        return tags
+
+    def _fit_graph(self, X, y=None) -> KernelGraph:
+        """Build the graph over X and set the attributes that tell about it."""
+        check_choice("metric", self.metric, ("euclidean", "precomputed"))
+        check_choice("self_weights", self.self_weights, (True, False))
+        check_number("renormalization", self.renormalization, low=0, high=10)
+        if self.cutoff is not None:
+            check_number("cutoff", self.cutoff, low=0, open_low=True)
+        self.n_neighbors_, self.cutoff_, self.dropped_weight_ = self.n_neighbors, self.cutoff, None
+        self._points, self._finder = None, None
+        if self.metric == "precomputed":
+            pairs, scale = self._given_distances(X), None
+            validate_data(self, X, skip_check_array=True)
+            dtype = X.dtype
+        else:
+            self._points = check_points(X)
+            validate_data(self, X, skip_check_array=True)
+            scale = resolve_scale(self._points, self.local_scale, threads=self.threads)
+            pairs = self._pairs_and_bandwidth(y, scale)
+            dtype = self._points.dtype
+        self.graph_ = kernel_graph(
+            pairs,
+            self.bandwidth_,
+            renormalization=self.renormalization,
+            self_weights=self.self_weights,
+            cutoff=self.cutoff_,
+            scale=scale,
+            dtype=np.float32 if dtype == np.float32 else float,
+        )
+        if self._points is not None:
+            self.dropped_weight_ = self._dropped_weight()
+        return self.graph_
+
+    def _given_distances(self, X):
+        if self.n_neighbors is not None or self.neighbors is not None or self.local_scale is not None:
+            raise ValueError(
+                "With metric='precomputed' the matrix itself says which points are joined and how far they are; n_neighbors, "
+                "neighbors or local_scale were given as well: leave them out."
+            )
+        if isinstance(self.bandwidth, str | BandwidthSelector):
+            raise ValueError(
+                f"A bandwidth is chosen from the points themselves, which distances do not tell; bandwidth={self.bandwidth!r} "
+                "was given with metric='precomputed': pass a number, or pass the points and your matrix as neighbors=."
+            )
+        pairs = given_pairs(X)
+        if pairs.n_points < 3:
+            raise ValueError(
+                f"Found n_samples={pairs.n_points} while a minimum of 3 is required: a graph needs at least three points."
+            )
+        self.bandwidth_, self.selection_ = resolve_bandwidth(None, self.bandwidth)
+        return pairs
+
+    def _pairs_and_bandwidth(self, y, scale):
+        """The pairs that the graph stores, over √(ρ_i ρ_j), with ``bandwidth_`` and ``selection_`` set."""
+        points = self._points
+        neighbors = self.neighbors
+        if hasattr(neighbors, "fit_transform"):
+            self._finder = clone(neighbors)
+            neighbors = self._finder.fit_transform(points)
+        pairs = find_pairs(points, n_neighbors=self.n_neighbors, neighbors=neighbors, threads=self.threads)
+        self._choose_bandwidth(y, scale, pairs)
+        if pairs is None:
+            rho = None if scale is None else scale.rho
+            if self.cutoff is None and len(points) <= _MOST_POINTS_OF_FULL:
+                pairs = all_pairs(points)
+            elif self._cutoff_by_size(rho):
+                radius = self.cutoff_ * self.bandwidth_
+                return pairs_within(points, radius, rho=rho, narrowest=self.bandwidth_, threads=self.threads)
+            else:
+                self.cutoff_, self.n_neighbors_ = None, _NEIGHBORS_INSTEAD
+                pairs = nearest_pairs(points, _NEIGHBORS_INSTEAD, threads=self.threads)
+                self._choose_bandwidth(y, scale, pairs)
+        return pairs if scale is None else pairs.scaled(scale.rho)
+
+    def _choose_bandwidth(self, y, scale, pairs):
+        """ε for the graph that is built: over these pairs, with these scales."""
+        graph = {
+            "renormalization": self.renormalization,
+            "cutoff": self.cutoff,
+            "n_neighbors": None,
+            "neighbors": pairs,
+            "local_scale": scale,
+            "threads": self.threads,
+        }
+        self.bandwidth_, self.selection_ = resolve_bandwidth(
+            self._points, self.bandwidth, y=y, random_state=self.random_state, graph=graph
+        )
+
+    def _cutoff_by_size(self, rho):
+        """Set ``cutoff_`` unless it is given; False if the graph should rather have nearest neighbours."""
+        rows = self._some_rows()
+        eps, sqdist, W = self._full_rows(rows, rho)
+        for cutoff in _CUTOFFS if self.cutoff is None else (self.cutoff,):
+            inside = sqdist <= (cutoff * eps) ** 2
+            if 1.0 - (W * inside).sum() / W.sum() <= _MOST_DROPPED:
+                break
+        self.cutoff_ = cutoff
+        entries = float(inside.sum()) * len(self._points) / len(rows)
+        if entries <= _MOST_ENTRIES:
+            return True
+        chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth == "gc"
+        if self.cutoff is None and chosen:
+            return False
+        raise ValueError(
+            f"A graph may have {_MOST_ENTRIES:.0e} entries; cut off at {cutoff:g}·ε = {cutoff * self.bandwidth_:.4g} this one "
+            f"would have about {entries:.1e} ({12 * entries / 2**30:.1f} GiB): set n_neighbors, for instance to "
+            f"{_NEIGHBORS_INSTEAD}, or a smaller cutoff or bandwidth."
+        )
+
+    def _some_rows(self):
+        n = len(self._points)
+        return np.random.default_rng(0).choice(n, min(n, _ROWS_TRIED), replace=False)
+
+    def _full_rows(self, rows, rho):
+        """Bandwidth, squared distances (n, N) over ρ_i ρ_j in one unit, and weights without the points' own."""
+        X, unit = in_unit_box(self._points)
+        sqdist = cdist(X[rows], X, "sqeuclidean")
+        if rho is not None:
+            sqdist /= rho[rows][:, None] * rho
+        eps = in_unit([self.bandwidth_], unit)[0]
+        with np.errstate(under="ignore"):
+            W = gaussian(sqdist, eps)
+        W[np.arange(len(rows)), rows] = 0.0
+        return eps, sqdist, W
+
+    def _dropped_weight(self):
+        if not sparse.issparse(self.graph_.weights):
+            return 0.0
+        rows = self._some_rows()
+        _, _, W = self._full_rows(rows, None if self.graph_.scale is None else self.graph_.scale.rho)
+        own = self.graph_.weights.diagonal()[rows]
+        kept = self.graph_.degrees[rows] - own
+        return float(np.clip(1.0 - kept.sum() / max(W.sum(), NO_NEIGHBOURS), 0.0, 1.0))
+
+    def _extended(self, X, values, groups=None):
+        """Means of ``values`` (N, k) over the neighbours of new points, Σ_j P(x, x_j) values_j.
+
+        With ``groups`` (N,), only over neighbours in the group of the nearest.
+
+        Returns
+        -------
+        means : ndarray (n, k)
+        nearest : ndarray (n,)
+            The nearest training point.
+        twin : ndarray of bool (n,)
+            Whether it is at the same place.
+        """
+        check_is_fitted(self)
+        if self._points is not None:
+            new = check_points(X, least=1)
+        else:
+            new = X if sparse.issparse(X) else np.asarray(X, dtype=float)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if self._finder is not None:
+            new = self._finder.transform(new)
+        n, N = new.shape[0], self.graph_.n_points
+        rho = self.graph_.bandwidths / self.bandwidth_
+        means, nearest, twin = np.empty((n, values.shape[1])), np.empty(n, dtype=int), np.empty(n, dtype=bool)
+        alone = 0
+        for start in range(0, n, max(1, _HELD // N)):
+            rows = slice(start, start + max(1, _HELD // N))
+            eps, sqdist = self._distances_to(new[rows])
+            closest = sqdist.argmin(axis=1)
+            least = sqdist[np.arange(len(closest)), closest]
+            if not np.isfinite(least).all():
+                raise ValueError(
+                    "Every new point needs a distance to at least one training point; row "
+                    f"{start + np.flatnonzero(~np.isfinite(least))[0]} has none: store its nearest at least."
+                )
+            nearest[rows], twin[rows] = closest, least == 0
+            sqdist /= rho[closest][:, None] * rho
+            sqdist[~self._kept(sqdist, eps)] = np.inf
+            if groups is not None:
+                sqdist[groups[closest][:, None] != groups] = np.inf
+            least = sqdist.min(axis=1)
+            lost = ~(least < -np.log(NO_NEIGHBOURS) * eps**2)
+            alone += int(lost.sum())
+            with np.errstate(under="ignore"):
+                # Relative to the nearest, so that no row vanishes.
+                W = np.exp((np.where(lost, 0.0, least)[:, None] - sqdist) / eps**2) * self.graph_.density
+            W[lost] = 0.0
+            W[lost, closest[lost]] = 1.0
+            means[rows] = (W @ values) / W.sum(axis=1, keepdims=True)
+        if alone:
+            warnings.warn(
+                f"New points should have training points within reach; {alone} of {n} have none at bandwidth "
+                f"{self.bandwidth_:.4g} and take the values of the nearest: fit on points like them.",
+                stacklevel=3,
+            )
+        return means, nearest, twin
+
+    def _distances_to(self, new):
+        """Bandwidth and squared distances (n, N) from new points to the training points, in one unit."""
+        if self._points is not None and self._finder is None:
+            unit = 2.0 ** np.ceil(np.log2(max(np.abs(self._points).max(), np.abs(new).max())))
+            A, B = np.asarray(new, dtype=float) / unit, np.asarray(self._points, dtype=float) / unit
+            return in_unit([self.bandwidth_], unit)[0], cdist(A, B, "sqeuclidean")
+        if not sparse.issparse(new):
+            return self.bandwidth_, new**2
+        new = sparse.csr_array(new)
+        sqdist = np.full(new.shape, np.inf)
+        sqdist[np.repeat(np.arange(new.shape[0]), np.diff(new.indptr)), new.indices] = new.data**2
+        return self.bandwidth_, sqdist
+
+    def _kept(self, sqdist, eps):
+        """Which training points a new point is joined with."""
+        kept = np.isfinite(sqdist)
+        if self.cutoff_ is not None:
+            kept &= sqdist <= (self.cutoff_ * eps) ** 2
+        if self.n_neighbors_ is not None:
+            farthest = np.partition(sqdist, self.n_neighbors_ - 1, axis=1)[:, self.n_neighbors_ - 1]
+            kept &= sqdist <= farthest[:, None]
+        return kept
+
+
+@with_graph_parameters
+class GraphLaplacian(GraphEstimator):
+    """The graph Laplacian of the data, at the bandwidth that its geometry asks for.
+
+    .. math:: L = \\frac{4}{ε^2} (P - I) \\;→\\; Δ
+
+    tends to the Laplace–Beltrami operator of the manifold as points become more, with λ = 1 whatever their density; its
+    eigenvalues are negative or zero.  To apply L to a function point by point, a larger bandwidth than ε̂ is better: ε̂
+    serves what is built on the spectrum.
+
+    Parameters
+    ----------
+    bandwidth : float, str or selector, default "gc"
+        ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
+    normalization : {"random_walk", "symmetric", "unnormalized"}, default "random_walk"
+        (4/ε²)(P − I); with the symmetric A_ij = W'_ij/√(d'_i d'_j) in the place of P; or (4/ε²)(W' − diag d').
+    self_weights : bool, default True
+        Whether W_ii = 1 or 0.
+    <parameters of the graph>
+
+    Attributes
+    ----------
+    laplacian_ : ndarray or csr_array (n_points, n_points)
+        L
+    transition_ : ndarray or csr_array (n_points, n_points)
+        P, whose rows sum to 1.
+    degrees_ : ndarray (n_points,)
+        Row sums of the weights W.
+    <attributes of the graph>
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_sphere(1000, random_state=0).data
+    >>> gl = geolap.GraphLaplacian(random_state=0).fit(X)
+    >>> gl.laplacian_.shape
+    (1000, 1000)
+    >>> z = X[:, 2]  # Δz = −2z on the unit sphere
+    >>> round(float(z @ gl.laplacian_ @ z / (z @ z)), 1)
+    -1.9
+    """
+
+    def __init__(
+        self,
+        bandwidth="gc",
+        *,
+        normalization="random_walk",
+        renormalization=1.0,
+        self_weights=True,
+        cutoff=None,
+        n_neighbors=None,
+        neighbors=None,
+        local_scale=None,
+        metric="euclidean",
+        random_state=None,
+        threads=None,
+    ):
+        self.bandwidth = bandwidth
+        self.normalization = normalization
+        self.renormalization = renormalization
+        self.self_weights = self_weights
+        self.cutoff = cutoff
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
+        self.local_scale = local_scale
+        self.metric = metric
+        self.random_state = random_state
+        self.threads = threads
+
+    def fit(self, X, y=None):
+        """Build the Laplacian of the points X (n_points, n_features); y is used by methods that choose ε by labels.
+
+        Returns
+        -------
+        self
+        """
+        check_choice("normalization", self.normalization, NORMALIZATIONS)
+        graph = self._fit_graph(X, y)
+        self.degrees_ = graph.degrees
+        self.transition_ = graph.transition()
+        self.laplacian_ = graph.laplacian(self.normalization)
+        return self

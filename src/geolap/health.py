@@ -1,0 +1,137 @@
+"""Health of a graph before it is built: components, isolated points, neighbours, size.
+
+The graph at bandwidth ε joins points up to ``cutoff``·ε apart (3ε by default, where the weight is 1e-4).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.utils import check_random_state
+
+from .engines import make_engine
+from .engines.base import in_unit, in_unit_box
+from .validation import check_bandwidths, check_n_sample, check_number, check_points
+
+__all__ = ["GraphHealth", "graph_health"]
+
+_QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class GraphHealth:
+    """What a graph at one bandwidth would be like.
+
+    Attributes
+    ----------
+    bandwidth : float
+    n_points : int
+    components : int
+        Connected components.
+    largest_component : int
+        Points in the largest.
+    isolated : int
+        Points that are a component of their own.
+    duplicates : int
+        Points at the same place as an earlier one.
+    effective_neighbors : tuple of five floats
+        Least, quartiles and greatest (Σ_j W_ij)²/Σ_j W_ij² over sampled points, the point itself counted.
+    nonzeros : int
+        Entries of the sparse matrix of weights, the diagonal counted; estimated from sampled rows unless all were sampled.
+    bytes : int
+        What that matrix takes as CSR in double precision.
+    """
+
+    bandwidth: float
+    n_points: int
+    components: int
+    largest_component: int
+    isolated: int
+    duplicates: int
+    effective_neighbors: tuple[float, ...]
+    nonzeros: int
+    bytes: int
+
+    def __str__(self):
+        parts = (
+            "connected"
+            if self.components == 1
+            else f"{self.components} components, the largest with {self.largest_component}"
+        )
+        return (
+            f"{self.n_points} points at bandwidth {self.bandwidth:.4g}: {parts}; {self.isolated} isolated, "
+            f"{self.duplicates} duplicates; effective neighbours {self.effective_neighbors[2]:.3g} (median); "
+            f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"
+        )
+
+
+def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, threads=None):
+    """Components, isolated points, effective neighbours and size of a graph, without building it.
+
+    Parameters
+    ----------
+    X : array-like (n_points, n_features)
+    bandwidth : float
+    cutoff : float, default 3.0
+        Points farther apart than ``cutoff``·ε are not joined.
+    n_sample : int or None, default 1000
+        Rows from which neighbours and nonzeros are estimated; None takes all.
+    random_state : int, RandomState or None
+    threads : int, optional
+
+    Returns
+    -------
+    GraphHealth
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_sphere(500, random_state=0).data
+    >>> geolap.graph_health(X, 0.3).components
+    1
+    """
+    points = check_points(X)
+    eps = float(check_bandwidths(bandwidth)[0])
+    check_number("cutoff", cutoff, low=0, open_low=True)
+    sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
+    box, unit = in_unit_box(points)
+    radius = float(cutoff * in_unit([eps], unit)[0])
+    labels = components_within(box, radius)
+    sizes = np.bincount(labels)
+    sums, squares = 1.0 + make_engine(points, threads=threads).row_sums(eps / np.sqrt([1.0, 2.0]), sample).T
+    joined = sum(int((cdist(box[rows], box) <= radius).sum()) for rows in np.array_split(sample, -(-len(sample) // 256)))
+    nonzeros = round(joined * len(points) / len(sample))
+    index_bytes = 4 if nonzeros < 2**31 else 8
+    return GraphHealth(
+        bandwidth=eps,
+        n_points=len(points),
+        components=len(sizes),
+        largest_component=int(sizes.max()),
+        isolated=int((sizes == 1).sum()),
+        duplicates=len(points) - len(np.unique(box, axis=0)),
+        effective_neighbors=tuple(float(q) for q in np.quantile(sums**2 / squares, _QUANTILES)),
+        nonzeros=nonzeros,
+        bytes=nonzeros * (8 + index_bytes) + (len(points) + 1) * index_bytes,
+    )
+
+
+def components_within(X, radius):
+    """Component of each row in the graph that joins points up to ``radius`` apart.
+
+    A search in waves: each wave holds the points just reached, and only distances to points not yet reached are computed, so
+    that every pair is looked at no more than once and no edge is stored.
+    """
+    labels = np.full(len(X), -1)
+    waiting = np.arange(len(X))  # not reached yet
+    component = -1
+    while waiting.size:
+        component += 1
+        wave, waiting = waiting[:1], waiting[1:]
+        while wave.size:
+            labels[wave] = component
+            reached = np.zeros(len(waiting), dtype=bool)
+            for rows in np.array_split(wave, -(-len(wave) // 256)):
+                left = np.flatnonzero(~reached)
+                reached[left] = (cdist(X[waiting[left]], X[rows]) <= radius).any(axis=1)
+            wave, waiting = waiting[reached], waiting[~reached]
+    return labels

@@ -1,0 +1,196 @@
+"""The smooth end of the spectrum: the smallest eigenvalues of −L and their eigenvectors.
+
+With M = diag(ρ)^{−1} (I − A) diag(ρ)^{−1}, where A is the symmetric relative of P and ρ the local scales (1 unless they
+vary), M u = μ u gives
+
+.. math:: -L φ = λ φ, \\qquad λ = \\frac{4}{ε^2} μ, \\qquad φ = \\frac{u}{ρ \\sqrt{d'}}
+
+Solved are the largest eigenvalues of c I − M, c = max ρ^{−2}, which is A itself for constant scales.  A graph in several
+components is solved component by component: as one, it would have as many equal eigenvalues, which no iteration can tell
+apart.  Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import eigh
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from .graph import KernelGraph
+
+__all__ = ["Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectrum"]
+
+# Entries of A below this are lost in the rounding of the others: such an edge joins nothing.
+_NO_EDGE = 1e-14
+# Up to this size a full matrix is diagonalised directly.
+_DIRECT = 1500
+# Residuals relative to the largest eigenvalue: what the solvers aim at, and what is accepted.
+_WANTED, _ACCEPTED = 1e-10, 1e-6
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Smallest eigenvalues of −L and their eigenvectors, smoothest first.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray (k,)
+        λ ≥ 0; the first is 0.
+    vectors : ndarray (N, k)
+        φ, with Σ_i mass_i φ_ik² = 1 and signs fixed; the first is constant.
+    mass : ndarray (N,)
+        ρ² d'
+    components : ndarray (N,)
+        Which connected component each point belongs to, the largest being 0.
+    residual : float
+        Largest ‖M u − μ u‖, relative to the largest eigenvalue.
+    """
+
+    eigenvalues: np.ndarray
+    vectors: np.ndarray
+    mass: np.ndarray
+    components: np.ndarray
+    residual: float
+
+    @property
+    def n_components(self) -> int:
+        return int(self.components.max()) + 1
+
+
+def smooth_spectrum(graph: KernelGraph, k, *, markov=False, separate=False) -> Spectrum:
+    """The k smallest eigenpairs of −L.
+
+    ``markov`` takes those of I − P instead, which differ from −L when scales vary.  ``separate`` finds k of every component,
+    each point having the vectors of its own component (N, k), with eigenvalues (C, k); a component of fewer points has
+    zeros for those that do not exist.
+    """
+    rho = np.ones(graph.n_points) if markov or graph.scale is None else graph.scale.rho
+    B, top = _shifted(graph, rho)
+    components = graph_components(B)
+    mass = rho**2 * graph.renormalized_degrees
+    mass = np.where(mass > 0, mass, 1.0)  # a point without neighbours stands for itself
+    n_components = int(components.max()) + 1
+    parts = [np.flatnonzero(components == c) for c in range(n_components)] if n_components > 1 else [slice(None)]
+    solved = [_component(B, rows, k, mass, top) for rows in parts]
+    residual = max(r for _, _, r in solved) / top
+
+    if separate:
+        values = np.full((n_components, k), top)
+        vectors = np.zeros((graph.n_points, k))
+        for c, (rows, (own, u, _)) in enumerate(zip(parts, solved, strict=True)):
+            values[c, : len(own)] = own
+            vectors[rows, : len(own)] = u
+    else:
+        values, vectors = _merged(parts, solved, k, mass, top)
+    mu = np.maximum(top - values, 0.0)
+    vectors = vectors / np.sqrt(mass)[:, None]
+    return Spectrum(4.0 / graph.bandwidth**2 * mu, _with_signs(vectors), mass, components, residual)
+
+
+def _shifted(graph, rho):
+    """B = c I − M and c."""
+    A = graph.symmetric()
+    if np.all(rho == 1.0):
+        return A, 1.0
+    top = float((rho**-2.0).max())
+    shift = top - rho**-2.0 * (graph.renormalized_degrees > 0)
+    if sparse.issparse(A):
+        scale = sparse.diags_array(1.0 / rho, format="csr")
+        return sparse.csr_array(scale @ A @ scale + sparse.diags_array(shift, format="csr")), top
+    return A / (rho[:, None] * rho) + np.diag(shift), top
+
+
+def graph_components(B):
+    """Component of each point, the largest being 0; edges too light to be told from rounding do not join."""
+    if sparse.issparse(B):
+        joined = sparse.csr_array((B.data > _NO_EDGE, B.indices, B.indptr), shape=B.shape)
+        if not joined.data.all():
+            joined.eliminate_zeros()
+    else:
+        joined = sparse.csr_array(B > _NO_EDGE)
+    _, labels = connected_components(joined, directed=False)
+    rank = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))
+    return rank[labels]
+
+
+def _component(B, rows, k, mass, top):
+    """Largest eigenpairs of one component: (values, vectors, residual).  The first, the constant, is known and kept out."""
+    constant = np.sqrt(mass[rows])[:, None]
+    constant = constant / np.linalg.norm(constant)
+    k = min(k, len(constant))
+    if k == 1:
+        return np.array([top]), constant, 0.0
+    if len(constant) < B.shape[0]:
+        B = B[rows][:, rows]
+    values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, top=top)
+    return np.concatenate([[top], values]), np.hstack([constant, vectors]), residual
+
+
+def _merged(parts, solved, k, mass, top):
+    """The k largest eigenpairs of all components together."""
+    if len(parts) == 1:
+        return solved[0][0], solved[0][1]
+    n_parts = len(parts)
+    vectors = np.zeros((len(mass), k))
+    # The null space: the constant, then contrasts between components.
+    share = np.sqrt(np.array([mass[rows].sum() for rows in parts]))
+    contrasts = np.linalg.qr(np.column_stack([share / np.linalg.norm(share), np.eye(n_parts)[:, : min(k, n_parts) - 1]]))[0]
+    for rows, (_, own, _), contrast in zip(parts, solved, contrasts, strict=True):
+        vectors[rows, : contrasts.shape[1]] = own[:, :1] * contrast
+    others = sorted(
+        ((-value, c, j) for c, (own, _, _) in enumerate(solved) for j, value in enumerate(own) if j > 0),
+    )[: max(k - n_parts, 0)]
+    values = np.full(k, top)
+    for column, (value, c, j) in enumerate(others, start=n_parts):
+        values[column] = -value
+        vectors[parts[c], column] = solved[c][1][:, j]
+    return values, vectors
+
+
+def largest_eigenpairs(B, k, *, without=None, top=1.0):
+    """The k largest eigenvalues of a symmetric matrix, descending, their vectors (n, k), and the largest residual.
+
+    ``without`` (n, 1) is an eigenvector that is known already; it is pushed below all others, which are at least −``top``.
+    """
+    n = B.shape[0]
+    known = np.zeros((n, 1)) if without is None else without
+    push = 3.0 * top
+    if n <= (_DIRECT // 3 if sparse.issparse(B) else _DIRECT) or 3 * k >= n:
+        full = B.toarray() if sparse.issparse(B) else B
+        values, vectors = eigh(
+            full - push * known * known.T, subset_by_index=[n - k, n - 1], overwrite_a=True, check_finite=False
+        )
+    else:
+        values, vectors = _lanczos(lambda v: B @ v - push * known @ (known.T @ v), n, k)
+    order = np.argsort(-values)
+    values, vectors = values[order], vectors[:, order]
+    residual = float(np.linalg.norm(B @ vectors - vectors * values, axis=0).max())
+    if not residual <= _ACCEPTED * top:
+        raise RuntimeError(
+            f"Eigenvectors must satisfy their equation to {_ACCEPTED:g}; the {k} found for {n} points leave a residual of "
+            f"{residual:.1e}: ask for fewer, or use a larger bandwidth, at which eigenvalues lie farther apart."
+        )
+    return values, vectors, residual
+
+
+def _lanczos(product, n, k):
+    operator = LinearOperator((n, n), matvec=product, dtype=float)
+    start = np.random.default_rng(0).standard_normal(n)  # the same every time
+    basis = max(2 * k + 1, k + 20)
+    for widening in (1, 3):
+        try:
+            return eigsh(operator, k, which="LA", v0=start, ncv=min(n, widening * basis), tol=_WANTED, maxiter=3000)
+        except ArpackNoConvergence as error:
+            found = len(error.eigenvalues)
+    raise RuntimeError(
+        f"Eigenvectors must converge; {found} of {k} did for {n} points: ask for fewer, or use a larger bandwidth, at which "
+        "eigenvalues lie farther apart."
+    )
+
+
+def _with_signs(vectors):
+    """Signs such that the entry of largest magnitude is positive."""
+    largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
+    return vectors * np.where(largest < 0, -1.0, 1.0)
