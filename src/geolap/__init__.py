@@ -10,6 +10,7 @@ from .health import GraphHealth, graph_health
 from .kernel import convert_bandwidth
 from .laplacian import LocalScale
 from .local_scale import neighbor_scale
+from .riemannian import RiemannianMetric, riemannian_metric
 from .selection import Minimum, Selection, Status
 from .selectors import (
     CrossValidation,
@@ -26,6 +27,8 @@ from .selectors import (
 )
 
 __all__ = [
+    "RiemannianMetric",
+    "riemannian_metric",
     "Comparison",
     "CrossValidation",
     "DiffusionMap",

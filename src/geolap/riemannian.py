@@ -1,0 +1,254 @@
+"""The metric of a map: how lengths and areas on an embedding relate to those of the data.
+
+For a map y = f(x) and the Laplacian L of the data, the dual metric at point i is
+
+.. math:: H_i = \\frac12 Σ_j L_{ij} (y_j - y_i)(y_j - y_i)^T
+
+(equation 4 of the paper; Perrault-Joncas & Meilă 2013), and the metric G is its inverse on the d directions in which the
+manifold extends, its pseudo-inverse of rank d.  A small step Δy on the map has the length sqrt(Δyᵀ G Δy) on the data, a small
+area there is √det G times the one on the map.  Between points the dual metrics are averaged, which are linear in L, rather
+than their inverses, which a single flat place would dominate.  Expanding the square gives products of L with the columns of y alone,
+
+.. math:: 2 H_i^{ab} = [L(y^a y^b)]_i - y^a_i [L y^b]_i - y^b_i [L y^a]_i + y^a_i y^b_i [L 1]_i
+
+so that no N×N matrix is made that L is not already: O(nnz s²).
+
+Where the map itself is flat, the metric is lost: eigenvectors of a manifold with a border have no slope across it, and within
+about ε of the border lengths across it, and areas, come out too small.
+"""
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
+from scipy.spatial import cKDTree
+
+from .metric import departure
+from .validation import check_number
+
+__all__ = ["RiemannianMetric", "riemannian_metric"]
+
+
+@dataclass(frozen=True)
+class RiemannianMetric:
+    """The metric of the data, in the coordinates of a map.
+
+    Attributes
+    ----------
+    embedding : ndarray (N, s)
+        y
+    dual : ndarray (N, s, s)
+        H
+    metric : ndarray (N, s, s)
+        G, of rank d.
+    volume : ndarray (N,)
+        √det G on the d tangent directions: the volume on the data of a unit of volume on the map.
+    distortion : ndarray (N,)
+        ‖H − I‖ on the tangent directions: 0 where the map is an isometry.
+    tangent : ndarray (N, s, d)
+        Orthonormal tangent directions on the map, the one of largest stretch first.
+    stretch : ndarray (N, d)
+        Lengths on the map of unit steps on the data along these directions.
+    """
+
+    embedding: np.ndarray
+    dual: np.ndarray
+    metric: np.ndarray
+    volume: np.ndarray
+    distortion: np.ndarray
+    tangent: np.ndarray
+    stretch: np.ndarray
+
+    def length(self, curve, *, corrected=True):
+        """Length on the data of a curve on the map.
+
+        Parameters
+        ----------
+        curve : array-like of int (n,) or of float (n, s)
+            The points that it passes, as row indices, or as places on the map, where the metric is that of the nearest point.
+        corrected : bool, default True
+            False gives the length on the map itself.
+
+        Returns
+        -------
+        float
+        """
+        y, H = self._along(curve)
+        steps = np.diff(y, axis=0)
+        return float((self._lengths(steps, 0.5 * (H[1:] + H[:-1])) if corrected else np.linalg.norm(steps, axis=1)).sum())
+
+    def edge_lengths(self, graph):
+        """Lengths on the data of the edges of a graph (N, N): a CSR matrix over the same pairs, without the diagonal."""
+        graph = sparse.coo_array(graph)
+        i, j = graph.coords
+        i, j = i[i != j], j[i != j]
+        lengths = np.empty(len(i))
+        for part in np.array_split(np.arange(len(i)), max(1, len(i) // 2**18)):
+            a, b = i[part], j[part]
+            lengths[part] = self._lengths(self.embedding[b] - self.embedding[a], 0.5 * (self.dual[a] + self.dual[b]))
+        return sparse.csr_array((lengths, (i, j)), shape=graph.shape)
+
+    def geodesics(self, graph, sources):
+        """Geodesic distances (n, N) on the data from the sources to all points, along the edges of a graph.
+
+        Points in other components are infinitely far.
+        """
+        return dijkstra(self.edge_lengths(graph), directed=False, indices=np.atleast_1d(sources))
+
+    def geodesic_path(self, graph, start, end):
+        """The shortest path on the data between two points along the edges of a graph, as row indices.
+
+        Raises
+        ------
+        ValueError
+            If the points are in different components of the graph.
+        """
+        distances, before = dijkstra(self.edge_lengths(graph), directed=False, indices=start, return_predecessors=True)
+        if not np.isfinite(distances[end]):
+            raise ValueError(
+                f"A path needs a connected graph; points {start} and {end} are in different components: use a larger "
+                "bandwidth or more neighbours."
+            )
+        path = [end]
+        while path[-1] != start:
+            path.append(int(before[path[-1]]))
+        return np.array(path[::-1])
+
+    def area(self, triangles, *, corrected=True):
+        """Area on the data of triangles on the map.
+
+        Parameters
+        ----------
+        triangles : array-like of int (n, 3)
+            Row indices of their corners, such as ``scipy.spatial.Delaunay(embedding).simplices``.
+        corrected : bool, default True
+            False gives the area on the map itself.
+
+        Returns
+        -------
+        float
+        """
+        triangles = np.asarray(triangles)
+        if triangles.ndim != 2 or triangles.shape[1] != 3:
+            raise ValueError(
+                f"Triangles must be an array (n, 3) of row indices; shape {triangles.shape} was given: pass the simplices of a "
+                "triangulation."
+            )
+        corners = self.embedding[triangles]
+        E = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)  # (n, s, 2): two sides
+        G = self._inverse(self.dual[triangles].mean(axis=1)) if corrected else np.eye(E.shape[1])
+        gram = np.swapaxes(E, 1, 2) @ G @ E
+        return float(0.5 * np.sqrt(np.maximum(np.linalg.det(gram), 0.0)).sum())
+
+    def _along(self, curve):
+        curve = np.asarray(curve)
+        if curve.ndim == 1 and curve.dtype.kind in "iu":
+            return self.embedding[curve], self.dual[curve]
+        if curve.ndim == 2 and curve.shape[1] == self.embedding.shape[1]:
+            return curve, self.dual[cKDTree(self.embedding).query(curve)[1]]
+        raise ValueError(
+            f"A curve must be row indices (n,) or places on the map (n, {self.embedding.shape[1]}); an array of shape "
+            f"{curve.shape} and dtype {curve.dtype} was given: pass one of these."
+        )
+
+    def _inverse(self, H):
+        return _pseudo_inverse(*_leading(H, self.stretch.shape[1]))
+
+    def _lengths(self, steps, H):
+        return np.sqrt(np.einsum("na,nab,nb->n", steps, self._inverse(H), steps))
+
+
+def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMetric:
+    """The metric of the data in the coordinates of a map (Perrault-Joncas & Meilă's LearnMetric).
+
+    Parameters
+    ----------
+    embedding : array-like (n_points, s)
+        A map of the data, from any method.
+    laplacian : ndarray or sparse matrix (n_points, n_points)
+        L, as `GraphLaplacian` makes it with ``normalization="random_walk"``: it must be scaled, and its rows must sum to zero.
+    intrinsic_dim : int, optional
+        d, the dimension of the manifold; s by default.  A map in more dimensions than the manifold has needs it.
+
+    Returns
+    -------
+    RiemannianMetric
+
+    Examples
+    --------
+    >>> import geolap
+    >>> sphere = geolap.datasets.make_sphere(1000, random_state=0)
+    >>> gl = geolap.GraphLaplacian(random_state=0).fit(sphere.data)
+    >>> metric = geolap.riemannian_metric(2 * sphere.data, gl.laplacian_, intrinsic_dim=2)  # a map twice as large
+    >>> round(float(metric.volume.mean()), 1)  # so an area on the map is a quarter of that on the data
+    0.3
+    """
+    Y = np.array(embedding, dtype=float)
+    L = laplacian if sparse.issparse(laplacian) else np.asarray(laplacian)
+    _check_sizes(Y, L)
+    n, s = Y.shape
+    d = s if intrinsic_dim is None else check_number("intrinsic_dim", intrinsic_dim, Integral, low=1, high=s)
+    H = _dual(Y, L)
+    values, vectors = _leading(H, d)
+    flat = values[:, -1] <= 1e-12 * np.maximum(values[:, 0], np.finfo(float).tiny)
+    if flat.any():
+        raise ValueError(
+            f"The map must extend in intrinsic_dim={d} directions everywhere; at {flat.sum()} of {n} points it does not (the "
+            f"first is {np.flatnonzero(flat)[0]}): points without neighbours must be removed, and a map that folds needs more "
+            "coordinates or a smaller intrinsic_dim."
+        )
+    return RiemannianMetric(
+        embedding=Y,
+        dual=H,
+        metric=_pseudo_inverse(values, vectors),
+        volume=1.0 / np.sqrt(values.prod(axis=1)),
+        distortion=departure(values[..., None] * np.eye(d)),
+        tangent=vectors,
+        stretch=np.sqrt(values),
+    )
+
+
+def _dual(Y, L):
+    s = Y.shape[1]
+    Y = Y - Y.mean(axis=0)
+    a, b = np.triu_indices(s)
+    products = Y[:, a] * Y[:, b]
+    once, ones = L @ Y, np.asarray(L.sum(axis=1)).reshape(-1, 1)
+    upper = 0.5 * (L @ products - Y[:, a] * once[:, b] - Y[:, b] * once[:, a] + products * ones)
+    H = np.empty((len(Y), s, s))
+    H[:, a, b] = H[:, b, a] = upper
+    return H
+
+
+def _leading(H, d):
+    """The d largest eigenvalues (n, d) of each H and their vectors (n, s, d)."""
+    values, vectors = np.linalg.eigh(H)
+    return values[:, : -d - 1 : -1], vectors[:, :, : -d - 1 : -1]
+
+
+def _pseudo_inverse(values, vectors):
+    return (vectors / values[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+
+
+def _check_sizes(Y, L):
+    if Y.ndim != 2 or not np.isfinite(Y).all():
+        raise ValueError(
+            f"A map must be a finite array (n_points, s); shape {Y.shape} was given, finite: {bool(np.isfinite(Y).all())}: "
+            "pass what fit_transform returns."
+        )
+    if L.ndim != 2 or L.shape != (len(Y), len(Y)):
+        raise ValueError(
+            f"The Laplacian must be a matrix of {len(Y)} rows and columns, one for each point of the map; shape {L.shape} was "
+            "given: build both from the same points."
+        )
+    sums, size = np.asarray(L.sum(axis=1)).ravel(), np.abs(L.diagonal())
+    if np.abs(sums).max() > 1e-3 * max(float(size.max()), np.finfo(float).tiny):
+        raise ValueError(
+            "The rows of the Laplacian must sum to zero; those of the given matrix do not: use normalization='random_walk'."
+        )
+    if (L.diagonal() > 0).any():
+        raise ValueError(
+            "The Laplacian must have negative diagonal entries, as L = (4/ε²)(P − I); the given one has positive ones: pass -L."
+        )
