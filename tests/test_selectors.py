@@ -235,17 +235,17 @@ def test_cv_finds_a_bandwidth_that_classifies_and_scales():
 
 def test_cv_error_is_that_of_the_folds():
     X, y, _ = two_moons()
-    from geolap.semi_supervised import predicted_classes
+    from geolap.engines.pairs import all_pairs
+    from geolap.smooth_regression import predicted_classes
 
     selector = geolap.CrossValidation(n_repeats=1, n_evaluations=1, random_state=0)
     selection = selector.fit(X, y).selection_
     known = np.flatnonzero(y >= 0)
     random_state = np.random.RandomState(0)
     random_state.permutation(np.flatnonzero(y < 0))
-    sqdist = cdist(X, X, "sqeuclidean")
     wrong = []
     for inside, outside in selector._folds(y[known], random_state.randint(2**31)):
-        (predicted,) = predicted_classes(sqdist, selection.bandwidths[0], [known[inside]], [y[known[inside]]])
+        (predicted,) = predicted_classes(all_pairs(X), selection.bandwidths[0], [known[inside]], [y[known[inside]]])
         wrong.append(np.mean(predicted[known[outside]] != y[known[outside]]))
     assert selection.scores[0] == pytest.approx(np.mean(wrong))
 
@@ -259,7 +259,7 @@ def test_cv_error_is_that_of_the_folds():
             r"at least two classes with two labelled points each; found none \(-1 is unlabelled\): label more points",
         ),
         (np.r_[np.zeros(5), -np.ones(15)].astype(int), r"at least two classes .*; found 0: 5 "),
-        (np.zeros(7), r"y must have one entry for each of the 20 points; shape \(7,\) was given"),
+        (np.zeros(7), r"y must have one entry for each of the 20 points; 7 were given"),
     ],
 )
 def test_cv_names_what_is_wrong_with_the_labels(y, sentence):

@@ -13,9 +13,12 @@ ROOT = Path(geolap.__file__).parent
 LAYERS = [
     {"kernel", "laplacian", "tangent", "metric", "validation"},
     {"engines"},
-    {"consistency", "search", "selection", "datasets", "local_spectrum", "semi_supervised"},
+    {"local_scale", "graph", "search", "selection", "datasets", "local_spectrum", "riemannian"},
+    {"consistency", "spectrum"},
+    {"smooth_regression"},
     {"selectors"},
-    {"dimension", "graph", "comparison"},
+    {"dimension", "health", "graph_laplacian"},
+    {"comparison", "embedding", "semi_supervised", "parameter_search"},
     {"plots", "experiments"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -25,10 +25,9 @@ from .selectors import (
     SingerRate,
     select_bandwidth,
 )
+from .semi_supervised import LaplacianClassifier, LaplacianRegressor
 
 __all__ = [
-    "RiemannianMetric",
-    "riemannian_metric",
     "Comparison",
     "CrossValidation",
     "DiffusionMap",
@@ -38,7 +37,9 @@ __all__ = [
     "GraphHealth",
     "GraphLaplacian",
     "KernelSum",
+    "LaplacianClassifier",
     "LaplacianEigenmap",
+    "LaplacianRegressor",
     "LocalContinuity",
     "LocalScale",
     "MedianDistance",
@@ -46,6 +47,7 @@ __all__ = [
     "MultiscaleSVD",
     "NeighborDistance",
     "Reconstruction",
+    "RiemannianMetric",
     "Selection",
     "Semigroup",
     "SingerRate",
@@ -58,6 +60,7 @@ __all__ = [
     "graph_health",
     "intrinsic_dimension",
     "neighbor_scale",
+    "riemannian_metric",
     "select_bandwidth",
 ]
 

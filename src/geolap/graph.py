@@ -57,6 +57,12 @@ class KernelGraph:
         sums = self.density * (self.weights @ self.density)
         return np.where(sums > NO_NEIGHBOURS, sums, 0.0)
 
+    def restricted(self, rows) -> "KernelGraph":
+        """The graph of some points, whole components of this one: their degrees stay."""
+        W = self.weights[rows][:, rows]
+        scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.dim)
+        return KernelGraph(W, self.bandwidth, self.degrees[rows], self.density[rows], scale)
+
     def renormalized(self):
         """W' = diag(v) W diag(v)."""
         return self._scaled(self.density, self.density)

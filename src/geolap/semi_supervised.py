@@ -1,81 +1,307 @@
-"""Least squares on labelled points, with the Laplacian as regulariser.
+"""Semi-supervised learning: labels of a few points, spread to all along the graph.
 
-.. math:: \\min_f Σ_{\\text{labelled}} (f_i - y_i)^2 + μ f^T L^m f, \\qquad f = Σ_{k ≤ p} a_k φ_k
-
-over the p smoothest eigenvectors φ_k of the graph, one column of ±1 per class, the largest column wins (after Zhou & Belkin
-2011; the paper gives neither m, μ nor p).  Self-weights are dropped before the renormalisation: with them, a graph in many
-dimensions is nearly the identity at ε̂.  p, m and μ are chosen by leave-one-out on the labels, which has a closed form.
+The graph is built over all points, labelled or not; the labels are then fitted by functions that are smooth on it
+(`geolap.smooth_regression`).  A new point takes the mean of its neighbours, weighted by transition probabilities.
 """
 
+import warnings
+from numbers import Integral, Real
+
 import numpy as np
-from scipy.linalg import eigh
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
-from .kernel import gaussian
+from .graph_laplacian import GraphEstimator, with_graph_parameters
+from .smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_fit
+from .spectrum import graph_components, smooth_spectrum
+from .validation import check_labels, check_number, check_values
 
-__all__ = ["label_scores", "predicted_classes", "smooth_eigenvectors"]
+__all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
-# What leave-one-out chooses from.
-_SIZES = (5, 20, 60)
-_POWERS = (1.0, 2.0, 4.0)
-_PENALTIES = 10.0 ** np.arange(-10.0, 1.0)  # relative to the largest singular value squared
+# Beyond so many points, more eigenvectors take long.
+_MANY_POINTS = 5000
+_SIZE_OF_MANY = 60
+# How sharp probabilities may become.
+_SHARPNESS = (1e-2, 1e3)
 
 
-def smooth_eigenvectors(sqdist, bandwidth, n_vectors=60):
-    """The smoothest eigenvectors (N, p) of the graph and their eigenvalues λ (p,) in [0, 2], from squared distances (N, N).
+class _SmoothEstimator(GraphEstimator):
+    """Fits what is known at some points by functions that are smooth on the graph of all points."""
 
-    Points without neighbours are 0 in all of them.
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _fit_known(self, X, labels, known, target, *, classes) -> SmoothFit:
+        """Fit target (n, C) at the known rows of X; ``labels`` are for methods that choose ε by them."""
+        for name, low in (("n_eigenvectors", 1), ("power", 0), ("penalty", 0)):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), Integral if low == 1 else Real, low=low, open_low=low == 0)
+        graph = self._fit_graph(X, labels)
+        components = graph_components(graph.symmetric())
+        self.n_graph_components_ = int(components.max()) + 1
+        reached = np.isin(components, components[known])
+        self.n_unreached_ = int((~reached).sum())
+        rows = np.flatnonzero(reached)
+        graph = graph if reached.all() else graph.restricted(rows)
+        # Beside the constant, a graph in several components has as many functions that cost nothing.
+        free = len(np.unique(components[rows])) - 1
+        sizes = SIZES if graph.n_points <= _MANY_POINTS else tuple(s for s in SIZES if s <= _SIZE_OF_MANY)
+        sizes = sizes if self.n_eigenvectors is None else (self.n_eigenvectors,)
+        spectrum = smooth_spectrum(graph, min(max(sizes) + free, graph.n_points))
+        center = np.zeros(target.shape[1]) if classes else target.mean(axis=0)
+        fit = smooth_fit(
+            spectrum.vectors,
+            graph.bandwidth**2 / 4.0 * spectrum.eigenvalues,
+            np.searchsorted(rows, known),
+            target - center,
+            classes=classes,
+            sizes=[size + free for size in sizes],
+            powers=POWERS if self.power is None else (self.power,),
+            penalties=None if self.penalty is None else (self.penalty,),
+        )
+        if self.n_unreached_:
+            warnings.warn(
+                f"Every component of the graph should hold a labelled point; {self.n_unreached_} of {len(components)} points "
+                f"are in components without one (the graph has {self.n_graph_components_}) and get the mean of all labels: "
+                "label some of them, or use a larger bandwidth.",
+                stacklevel=4,
+            )
+        self.n_eigenvectors_, self.power_, self.penalty_ = fit.size, fit.power, fit.penalty
+        self._scores = np.tile(target.mean(axis=0), (len(components), 1))
+        self._scores[rows] = fit.scores + center
+        return fit
+
+    def _scores_at(self, X):
+        """f (n, C) at points X: their own for training points, means of neighbours for others."""
+        check_is_fitted(self)
+        means, nearest, twin = self._extended(X, self._scores)
+        means[twin] = self._scores[nearest[twin]]
+        return means
+
+
+@with_graph_parameters
+class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
+    """Classify all points from the labels of a few, by least squares over smooth functions on their graph.
+
+    .. math:: \\min_f Σ_{\\text{labelled}} (f_i - y_i)^2 + μ f^T (-L)^m f, \\qquad f = Σ_{k ≤ p} a_k φ_k
+
+    one column f of ±1 for each class; the largest wins.  ε comes from the geometry of all points, without labels; p, m and μ
+    by leave-one-out on the labels, in closed form.
+
+    Parameters
+    ----------
+    bandwidth : float, str or selector, default "gc"
+        ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
+    n_eigenvectors : int, optional
+        p.  By default 5, 20, 60 and, up to 5000 points, 200 are tried.
+    power : float, optional
+        m.  By default 1, 2 and 4 are tried.
+    penalty : float, optional
+        μ, for eigenvectors of unit mean square and eigenvalues of I − P.  By default many are tried.
+    self_weights : bool, default False
+        Whether W_ii = 1 or 0.  In many dimensions a graph with self-weights is nearly the identity at ε̂.
+    <parameters of the graph>
+
+    Attributes
+    ----------
+    classes_ : ndarray (n_classes,)
+    transduction_ : ndarray (n_points,)
+        Classes of all points given to ``fit``: as given where they were, as found elsewhere.
+    n_eigenvectors_, power_, penalty_ : int, float, float
+        p, m and μ of the best setting; others count as well, by their leave-one-out mistakes, unless all three were given.
+    n_graph_components_, n_unreached_ : int
+        Connected components of the graph, and points in components without a label.
+    <attributes of the graph>
+
+    See Also
+    --------
+    sklearn.semi_supervised.LabelSpreading : has one fixed bandwidth, and a dense kernel.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> from sklearn.datasets import load_digits
+    >>> X, truth = load_digits(return_X_y=True)
+    >>> y = truth.copy()
+    >>> y[100:] = -1  # unlabelled
+    >>> classifier = geolap.LaplacianClassifier(random_state=0).fit(X, y)
+    >>> bool((classifier.transduction_ == truth).mean() > 0.9)
+    True
     """
-    W = gaussian(sqdist, bandwidth)
-    np.fill_diagonal(W, 0.0)
-    weight = _inverse(W.sum(axis=1))
-    W *= weight[:, None] * weight
-    root = np.sqrt(_inverse(W.sum(axis=1)))
-    W *= root[:, None] * root
-    p = min(n_vectors, len(W))
-    # Not Lanczos: a graph in many pieces has as many equal eigenvalues, which it cannot tell apart.
-    values, vectors = eigh(W, subset_by_index=[len(W) - p, len(W) - 1], overwrite_a=True, check_finite=False)
-    order = np.argsort(-values)
-    return vectors[:, order] * root[:, None], np.clip(1.0 - values[order], 0.0, 2.0)
+
+    def __init__(
+        self,
+        bandwidth="gc",
+        *,
+        n_eigenvectors=None,
+        power=None,
+        penalty=None,
+        renormalization=1.0,
+        self_weights=False,
+        cutoff=None,
+        n_neighbors=None,
+        neighbors=None,
+        local_scale=None,
+        metric="euclidean",
+        random_state=None,
+        threads=None,
+    ):
+        self.bandwidth = bandwidth
+        self.n_eigenvectors = n_eigenvectors
+        self.power = power
+        self.penalty = penalty
+        self.renormalization = renormalization
+        self.self_weights = self_weights
+        self.cutoff = cutoff
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
+        self.local_scale = local_scale
+        self.metric = metric
+        self.random_state = random_state
+        self.threads = threads
+
+    def fit(self, X, y):
+        """Learn from the points X (n_points, n_features) and their classes y (n_points,).
+
+        −1 marks an unlabelled point; so do None and NaN, and "-1" among words.
+
+        Returns
+        -------
+        self
+        """
+        y, labelled = check_labels(y, _n_rows(X))
+        known = np.flatnonzero(labelled)
+        self.classes_, index = np.unique(y[known], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"A classifier needs labelled points of at least two classes; y has {len(self.classes_)} class(es)"
+                f"{f', {self.classes_[0]!r}' if len(self.classes_) else ', all points are unlabelled'}: label points of "
+                "another class."
+            )
+        classes = np.full(len(y), -1)
+        classes[known] = index
+        fit = self._fit_known(X, classes, known, signs_of(index, len(self.classes_)), classes=True)
+        self._sharpness = _fitted_sharpness(fit.left_out, index)
+        found = self._scores.argmax(axis=1)
+        found[known] = index
+        self.transduction_ = self.classes_[found]
+        return self
+
+    def predict(self, X):
+        """Classes (n,) of points X (n, n_features)."""
+        return self.classes_[self._scores_at(X).argmax(axis=1)]
+
+    def predict_proba(self, X):
+        """Probabilities (n, n_classes) of the classes at points X: a softmax of f, as sharp as leave-one-out supports."""
+        return softmax(self._sharpness * self._scores_at(X), axis=1)
 
 
-def _inverse(sums):
-    """1/s, and 0 for points whose neighbours weigh nothing."""
-    some = sums > 1e-100
-    return np.where(some, 1.0 / np.where(some, sums, 1.0), 0.0)
+@with_graph_parameters
+class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
+    """Predict a number at all points from its values at a few, by least squares over smooth functions on their graph.
 
+    .. math:: \\min_f Σ_{\\text{known}} (f_i - y_i)^2 + μ f^T (-L)^m f, \\qquad f = Σ_{k ≤ p} a_k φ_k
 
-def label_scores(Phi, eigenvalues, labelled, target):
-    """Scores f (N, C) from ±1 targets (n, C) on the labelled rows, with p, m and μ by leave-one-out.
+    ε comes from the geometry of all points; p, m and μ by leave-one-out on the known values, in closed form.
 
-    With columns scaled by the penalty this is ridge regression, whose hat matrix is diagonal in the singular vectors; a
-    point left out is predicted by (f_i − h_ii y_i)/(1 − h_ii).
+    Parameters
+    ----------
+    bandwidth : float, str or selector, default "gc"
+        ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
+    n_eigenvectors : int, optional
+        p.  By default 5, 20, 60 and, up to 5000 points, 200 are tried.
+    power : float, optional
+        m.  By default 1, 2 and 4 are tried.
+    penalty : float, optional
+        μ, for eigenvectors of unit mean square and eigenvalues of I − P.  By default many are tried.
+    self_weights : bool, default False
+        Whether W_ii = 1 or 0.
+    <parameters of the graph>
+
+    Attributes
+    ----------
+    transduction_ : ndarray (n_points,)
+        Values at all points given to ``fit``.
+    n_eigenvectors_, power_, penalty_ : int, float, float
+        p, m and μ of the best setting; others count as well, by their leave-one-out errors, unless all three were given.
+    n_graph_components_, n_unreached_ : int
+        Connected components of the graph, and points in components without a known value.
+    <attributes of the graph>
+
+    Examples
+    --------
+    >>> import numpy as np, geolap
+    >>> X = geolap.datasets.make_sphere(600, random_state=0).data
+    >>> y = np.where(np.arange(600) < 60, X[:, 2], np.nan)  # known at 60 points
+    >>> regressor = geolap.LaplacianRegressor(random_state=0).fit(X, y)
+    >>> bool(np.abs(regressor.transduction_ - X[:, 2]).mean() < 0.05)
+    True
     """
-    size = np.sqrt((Phi**2).mean(axis=0))
-    Phi = Phi / np.where(size > 0, size, 1.0)
-    best = None
-    for p in sorted({min(size, Phi.shape[1]) for size in _SIZES}):
-        for m in _POWERS:
-            penalty = eigenvalues[:p] ** m
-            scaled = Phi[:, :p] / np.sqrt(np.maximum(penalty, 1e-8 * max(penalty.max(), 1e-8)))
-            U, s, Vt = np.linalg.svd(scaled[labelled], full_matrices=False)
-            coefficients = U.T @ target
-            for mu in _PENALTIES * max(s[0] ** 2, 1e-100):
-                shrink = s**2 / (s**2 + mu)
-                h = ((U**2) @ shrink)[:, None]
-                left_out = (U @ (shrink[:, None] * coefficients) - h * target) / np.maximum(1.0 - h, 1e-8)
-                error = (left_out.argmax(axis=1) != target.argmax(axis=1)).mean(), ((left_out - target) ** 2).mean()
-                if best is None or error < best[0]:
-                    best = error, scaled @ (Vt.T @ ((s / (s**2 + mu))[:, None] * coefficients))
-    assert best is not None
-    return best[1]
+
+    def __init__(
+        self,
+        bandwidth="gc",
+        *,
+        n_eigenvectors=None,
+        power=None,
+        penalty=None,
+        renormalization=1.0,
+        self_weights=False,
+        cutoff=None,
+        n_neighbors=None,
+        neighbors=None,
+        local_scale=None,
+        metric="euclidean",
+        random_state=None,
+        threads=None,
+    ):
+        self.bandwidth = bandwidth
+        self.n_eigenvectors = n_eigenvectors
+        self.power = power
+        self.penalty = penalty
+        self.renormalization = renormalization
+        self.self_weights = self_weights
+        self.cutoff = cutoff
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
+        self.local_scale = local_scale
+        self.metric = metric
+        self.random_state = random_state
+        self.threads = threads
+
+    def fit(self, X, y):
+        """Learn from the points X (n_points, n_features) and the values y (n_points,), NaN where unknown.
+
+        Returns
+        -------
+        self
+        """
+        y = check_values(y, _n_rows(X))
+        known = np.flatnonzero(~np.isnan(y))
+        self._fit_known(X, None, known, y[known][:, None], classes=False)
+        self.transduction_ = self._scores[:, 0].copy()
+        return self
+
+    def predict(self, X):
+        """Values (n,) at points X (n, n_features)."""
+        return self._scores_at(X)[:, 0]
 
 
-def predicted_classes(sqdist, bandwidth, labelled, classes):
-    """Predicted classes (N,) from integer classes of each of several sets of labelled rows, one graph for all.
+def _n_rows(X):
+    return X.shape[0] if hasattr(X, "shape") else len(X)
 
-    ``labelled`` and ``classes`` are sequences of arrays; yields one prediction for each.
-    """
-    Phi, eigenvalues = smooth_eigenvectors(sqdist, bandwidth)
-    for rows, known in zip(labelled, classes, strict=True):
-        target = np.where(known[:, None] == np.arange(known.max() + 1), 1.0, -1.0)
-        yield label_scores(Phi, eigenvalues, rows, target).argmax(axis=1)
+
+def _fitted_sharpness(left_out, index):
+    """β of the softmax that makes the left-out labels most likely, with one more and one less of each, after Platt."""
+    n, n_classes = left_out.shape
+    smoothed = np.full((n, n_classes), 1.0 / (n + 2.0) / max(n_classes - 1, 1))
+    smoothed[np.arange(n), index] = (n + 1.0) / (n + 2.0)
+
+    def loss(log_sharpness):
+        return -(smoothed * log_softmax(np.exp(log_sharpness) * left_out, axis=1)).sum()
+
+    return float(np.exp(minimize_scalar(loss, bounds=np.log(_SHARPNESS), method="bounded").x))

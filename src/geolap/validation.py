@@ -3,19 +3,23 @@
 Every sentence has three parts: what must hold, what was given, what to do.
 """
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 
 __all__ = [
     "check_bandwidths",
     "check_choice",
+    "check_labels",
     "check_n_sample",
     "check_number",
     "check_points",
     "check_sample",
+    "check_values",
     "check_working_dim",
     "distinct_points",
 ]
@@ -211,3 +215,63 @@ def check_n_sample(n_sample, n_points, random_state, *, least=2):
     if n_sample is not None:
         check_number("n_sample", n_sample, Integral, low=least)
     return check_sample(n_sample, n_points, random_state)
+
+
+def check_labels(y, n_points):
+    """Labels (n,) as given, and which of them are known: −1, None, NaN and, among words, "-1" are not."""
+    y = _column(y, n_points)
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: labels must be classes, such as 0, 1, 2 or words: pass their names.")
+    if y.dtype.kind == "f":
+        known = ~np.isnan(y) & (y != -1)
+        if not np.all(y[known] == np.floor(y[known])):
+            raise ValueError(
+                "Unknown label type: labels must be classes, such as 0, 1, 2 or words; numbers with fractions were given: use "
+                "LaplacianRegressor for numbers."
+            )
+        if np.isinf(y[known]).any():
+            raise ValueError("Labels must be finite; the input y contains infinity: give such points a class, or -1.")
+        return y, known
+    if y.dtype.kind in "OUS":
+        known = np.array([not (label is None or label != label or label in (-1, "-1", b"-1")) for label in y.tolist()])
+        return y, known
+    return y, y != -1 if y.dtype.kind != "u" else np.ones(n_points, dtype=bool)
+
+
+def check_values(y, n_points):
+    """Numbers (n,) as floats, NaN where unknown, at least two of them known."""
+    y = _column(y, n_points)
+    try:
+        y = y.astype(float) if y.dtype.kind != "c" else _no_numbers(y)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Values must be numbers, NaN where unknown; {error}: use LaplacianClassifier for classes."
+        ) from None
+    if np.isinf(y).any():
+        raise ValueError("Values must be finite; the input y contains infinity: pass NaN where the value is unknown.")
+    if (~np.isnan(y)).sum() < 2:
+        raise ValueError(
+            f"At least two values must be known; {(~np.isnan(y)).sum()} of {n_points} are, the others are NaN: give more."
+        )
+    return y
+
+
+def _column(y, n_points):
+    if y is None:
+        raise ValueError(
+            "This estimator requires y to be passed, but the target y is None: give the labelled points their labels, and the "
+            "others -1 (classes) or NaN (numbers)."
+        )
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected: y must have shape (n_points,); pass y.ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        y = y.ravel()
+    if y.ndim != 1:
+        raise ValueError(f"y must have one dimension, one entry for each point; shape {y.shape} was given: pass y.ravel().")
+    if len(y) != n_points:
+        raise ValueError(f"y must have one entry for each of the {n_points} points; {len(y)} were given: match them.")
+    return y

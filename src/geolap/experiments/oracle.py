@@ -4,9 +4,9 @@ Not a way to choose ε but the yardstick for those that are: no rule can do bett
 """
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
-from ..semi_supervised import predicted_classes
+from ..engines.pairs import all_pairs
+from ..smooth_regression import predicted_classes
 
 __all__ = ["test_error_bandwidth"]
 
@@ -23,10 +23,10 @@ def test_error_bandwidth(points, target, splits, bandwidths):
         Labelled rows of each split; the others are tested.
     bandwidths : ndarray (m,)
     """
-    sqdist = cdist(points, points, "sqeuclidean")
+    pairs = all_pairs(points)
     errors = np.empty((len(splits), len(bandwidths)))
     for column, eps in enumerate(bandwidths):
-        predictions = predicted_classes(sqdist, eps, splits, [target[rows] for rows in splits])
+        predictions = predicted_classes(pairs, eps, splits, [target[rows] for rows in splits])
         for k, (rows, predicted) in enumerate(zip(splits, predictions, strict=True)):
             unlabelled = np.ones(len(target), dtype=bool)
             unlabelled[rows] = False

@@ -3,22 +3,21 @@
 .. math:: \\hat ε = \\arg\\min_ε \\frac{1}{F} Σ_f \\text{error of the classifier trained on the other folds, on fold } f
 
 (the paper's CV: two folds, the non-smooth error minimised by simulated annealing).  All points, labelled or not, are in the
-graph; the classifier is that of `geolap.semi_supervised`.
+graph; the classifier is that of `geolap.smooth_regression`.
 """
 
 from numbers import Integral
 
 import numpy as np
 from scipy.optimize import dual_annealing
-from scipy.spatial.distance import cdist
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
 from ..engines import make_engine
-from ..engines.base import in_unit, in_unit_box
+from ..engines.pairs import all_pairs
 from ..selection import Selection, Status
-from ..semi_supervised import predicted_classes
-from ..validation import check_number
+from ..smooth_regression import predicted_classes
+from ..validation import check_labels, check_number
 from .base import BandwidthSelector, search_grid
 
 __all__ = ["CrossValidation"]
@@ -89,13 +88,12 @@ class CrossValidation(BandwidthSelector):
         train = [labelled[inside] for inside, _ in folds]
         test = [labelled[outside] for _, outside in folds]
 
-        X, unit = in_unit_box(points)
-        sqdist = cdist(X, X, "sqeuclidean")
+        pairs = all_pairs(points)
         tried: dict[float, float] = {}
 
         def error(log_bandwidth):
             eps = float(np.exp(log_bandwidth.item()))
-            predictions = predicted_classes(sqdist, in_unit([eps], unit)[0], train, [classes[rows] for rows in train])
+            predictions = predicted_classes(pairs, eps, train, [classes[rows] for rows in train])
             wrong = [np.mean(p[rows] != classes[rows]) for p, rows in zip(predictions, test, strict=True)]
             tried[eps] = float(np.mean(wrong))
             return tried[eps]
@@ -136,10 +134,7 @@ def _checked_labels(y, n_points):
             "Method cv requires y to be passed, but the target y is None: give a class to the labelled points and -1 to the "
             "others, or use a method that needs no labels, such as gc."
         )
-    y = np.asarray(y)
-    if y.shape != (n_points,):
-        raise ValueError(f"y must have one entry for each of the {n_points} points; shape {y.shape} was given: match them.")
-    known = y != -1 if y.dtype.kind in "iufb" else np.ones(n_points, dtype=bool)
+    y, known = check_labels(y, n_points)
     names, classes = np.unique(y[known], return_inverse=True)
     if len(names) < 2 or np.bincount(classes).min() < 2:
         found = ", ".join(f"{name}: {count}" for name, count in zip(names, np.bincount(classes), strict=True)) or "none"
