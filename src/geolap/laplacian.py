@@ -71,6 +71,7 @@ def laplacian(P, bandwidth):
 
 def scaled_rows(A, *, rows=None, columns=None):
     """diag(rows) A diag(columns) of a CSR matrix; only its entries are copied."""
+    A.prune()  # slicing may leave room behind the last entry
     data = A.data.copy()
     if rows is not None:
         data *= np.repeat(rows, np.diff(A.indptr)).astype(data.dtype, copy=False)

@@ -14,8 +14,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .graph_laplacian import GraphEstimator, with_graph_parameters
-from .smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_fit
-from .spectrum import graph_components, smooth_spectrum
+from .smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions
 from .validation import check_labels, check_number, check_values
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
@@ -41,38 +40,28 @@ class _SmoothEstimator(GraphEstimator):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), Integral if low == 1 else Real, low=low, open_low=low == 0)
         graph = self._fit_graph(X, labels)
-        components = graph_components(graph.symmetric())
-        self.n_graph_components_ = int(components.max()) + 1
-        reached = np.isin(components, components[known])
-        self.n_unreached_ = int((~reached).sum())
-        rows = np.flatnonzero(reached)
-        graph = graph if reached.all() else graph.restricted(rows)
-        # Beside the constant, a graph in several components has as many functions that cost nothing.
-        free = len(np.unique(components[rows])) - 1
         sizes = SIZES if graph.n_points <= _MANY_POINTS else tuple(s for s in SIZES if s <= _SIZE_OF_MANY)
         sizes = sizes if self.n_eigenvectors is None else (self.n_eigenvectors,)
-        spectrum = smooth_spectrum(graph, min(max(sizes) + free, graph.n_points))
-        center = np.zeros(target.shape[1]) if classes else target.mean(axis=0)
-        fit = smooth_fit(
-            spectrum.vectors,
-            graph.bandwidth**2 / 4.0 * spectrum.eigenvalues,
-            np.searchsorted(rows, known),
-            target - center,
+        functions = smooth_functions(graph, known, max(sizes))
+        fit = functions.fit(
+            known,
+            target,
             classes=classes,
-            sizes=[size + free for size in sizes],
+            sizes=sizes,
             powers=POWERS if self.power is None else (self.power,),
             penalties=None if self.penalty is None else (self.penalty,),
         )
+        self.n_graph_components_ = int(functions.components.max()) + 1
+        self.n_unreached_ = graph.n_points - len(functions.rows)
         if self.n_unreached_:
             warnings.warn(
-                f"Every component of the graph should hold a labelled point; {self.n_unreached_} of {len(components)} points "
+                f"Every component of the graph should hold a labelled point; {self.n_unreached_} of {graph.n_points} points "
                 f"are in components without one (the graph has {self.n_graph_components_}) and get the mean of all labels: "
                 "label some of them, or use a larger bandwidth.",
                 stacklevel=4,
             )
         self.n_eigenvectors_, self.power_, self.penalty_ = fit.size, fit.power, fit.penalty
-        self._scores = np.tile(target.mean(axis=0), (len(components), 1))
-        self._scores[rows] = fit.scores + center
+        self._scores = fit.scores
         return fit
 
     def _scores_at(self, X):

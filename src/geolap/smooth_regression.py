@@ -10,14 +10,24 @@ Every setting (p, m, μ) is tried, and all count, each with the likelihood of it
 classes, the Gaussian likelihood for numbers.  Taking only the best, on a hundred labels, is taking a lucky one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .graph import kernel_graph
-from .spectrum import largest_eigenpairs
+from .graph import KernelGraph, kernel_graph
+from .spectrum import graph_components, smooth_spectrum
 
-__all__ = ["PENALTIES", "POWERS", "SIZES", "SmoothFit", "predicted_classes", "signs_of", "smooth_fit"]
+__all__ = [
+    "PENALTIES",
+    "POWERS",
+    "SIZES",
+    "SmoothFit",
+    "SmoothFunctions",
+    "predicted_classes",
+    "signs_of",
+    "smooth_fit",
+    "smooth_functions",
+]
 
 # What leave-one-out tries.  Penalties are relative to the largest singular value squared.
 SIZES = (5, 20, 60, 200)
@@ -136,16 +146,64 @@ def signs_of(classes, n_classes):
     return np.where(classes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
 
-def predicted_classes(pairs, bandwidth, labelled, classes, *, n_vectors=60):
+@dataclass(frozen=True)
+class SmoothFunctions:
+    """The smoothest functions on the components of a graph that hold a labelled point.
+
+    Attributes
+    ----------
+    rows : ndarray (n,)
+        The points of these components.
+    vectors : ndarray (n, p)
+    eigenvalues : ndarray (p,)
+        1 − a_k, those of I − P.
+    components : ndarray (N,)
+        Which component each point of the whole graph belongs to.
+    free : int
+        How many of the functions, beside the constant, cost nothing: one less than the components.
+    """
+
+    rows: np.ndarray
+    vectors: np.ndarray
+    eigenvalues: np.ndarray
+    components: np.ndarray
+    free: int
+
+    def fit(self, labelled, target, *, classes, sizes=SIZES, powers=POWERS, penalties=None) -> SmoothFit:
+        """Fit the target (n, C) at labelled points; points in other components get its mean."""
+        center = np.zeros(target.shape[1]) if classes else target.mean(axis=0)
+        fit = smooth_fit(
+            self.vectors,
+            self.eigenvalues,
+            np.searchsorted(self.rows, labelled),
+            target - center,
+            classes=classes,
+            sizes=[size + self.free for size in sizes],
+            powers=powers,
+            penalties=penalties,
+        )
+        scores = np.tile(target.mean(axis=0), (len(self.components), 1))
+        scores[self.rows] = fit.scores + center
+        return replace(fit, scores=scores)
+
+
+def smooth_functions(graph: KernelGraph, labelled, size) -> SmoothFunctions:
+    """The ``size`` smoothest functions for these labelled points, and those that tell components apart."""
+    components = graph_components(graph)
+    rows = np.flatnonzero(np.isin(components, components[labelled]))
+    free = len(np.unique(components[rows])) - 1
+    part = graph if len(rows) == graph.n_points else graph.restricted(rows)
+    spectrum = smooth_spectrum(part, min(size + free, len(rows)))
+    return SmoothFunctions(rows, spectrum.vectors, graph.bandwidth**2 / 4.0 * spectrum.eigenvalues, components, free)
+
+
+def predicted_classes(pairs, bandwidth, labelled, classes, *, size=60):
     """Predicted classes (N,) from integer classes of each of several sets of labelled rows, one graph for all.
 
     ``labelled`` and ``classes`` are sequences of arrays; yields one prediction for each.  Self-weights are dropped before
     the renormalisation: with them, a graph in many dimensions is nearly the identity at ε̂.
     """
     graph = kernel_graph(pairs, bandwidth, self_weights=False)
-    values, vectors, _ = largest_eigenpairs(graph.symmetric(), min(n_vectors, graph.n_points))
-    root = np.sqrt(graph.renormalized_degrees)
-    Phi = vectors / np.where(root > 0, root, 1.0)[:, None]
+    functions = smooth_functions(graph, np.concatenate(labelled), size)
     for rows, known in zip(labelled, classes, strict=True):
-        target = signs_of(known, known.max() + 1)
-        yield smooth_fit(Phi, np.clip(1.0 - values, 0.0, 2.0), rows, target, classes=True).scores.argmax(axis=1)
+        yield functions.fit(rows, signs_of(known, known.max() + 1), classes=True).scores.argmax(axis=1)

@@ -22,7 +22,7 @@ from .graph import KernelGraph
 
 __all__ = ["Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectrum"]
 
-# Entries of A below this are lost in the rounding of the others: such an edge joins nothing.
+# Transition probabilities below this are lost in the rounding of the others.
 _NO_EDGE = 1e-14
 # Up to this size a full matrix is diagonalised directly.
 _DIRECT = 1500
@@ -68,7 +68,7 @@ def smooth_spectrum(graph: KernelGraph, k, *, markov=False, separate=False) -> S
     """
     rho = np.ones(graph.n_points) if markov or graph.scale is None else graph.scale.rho
     B, top = _shifted(graph, rho)
-    components = graph_components(B)
+    components = graph_components(graph)
     mass = rho**2 * graph.renormalized_degrees
     mass = np.where(mass > 0, mass, 1.0)  # a point without neighbours stands for itself
     n_components = int(components.max()) + 1
@@ -102,14 +102,18 @@ def _shifted(graph, rho):
     return A / (rho[:, None] * rho) + np.diag(shift), top
 
 
-def graph_components(B):
-    """Component of each point, the largest being 0; edges too light to be told from rounding do not join."""
-    if sparse.issparse(B):
-        joined = sparse.csr_array((B.data > _NO_EDGE, B.indices, B.indptr), shape=B.shape)
-        if not joined.data.all():
-            joined.eliminate_zeros()
+def graph_components(graph: KernelGraph):
+    """Component of each point, the largest being 0.
+
+    An edge that neither of its ends can tell from rounding, P_ij and P_ji both below 1e-14, joins nothing.
+    """
+    P = graph.transition()
+    if sparse.issparse(P):
+        edge = P.data > _NO_EDGE
+        joined = sparse.csr_array((edge, P.indices, P.indptr), shape=P.shape, copy=not edge.all())
+        joined.eliminate_zeros()
     else:
-        joined = sparse.csr_array(B > _NO_EDGE)
+        joined = sparse.csr_array(P > _NO_EDGE)
     _, labels = connected_components(joined, directed=False)
     rank = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))
     return rank[labels]
