@@ -17,7 +17,8 @@ LAYERS = [
     {"consistency", "spectrum"},
     {"smooth_regression"},
     {"selectors"},
-    {"dimension", "health", "graph_laplacian"},
+    {"dimension", "health", "regional"},
+    {"graph_laplacian"},
     {"comparison", "embedding", "semi_supervised", "parameter_search"},
     {"plots", "experiments"},
 ]

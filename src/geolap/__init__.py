@@ -10,6 +10,8 @@ from .health import GraphHealth, graph_health
 from .kernel import convert_bandwidth
 from .laplacian import LocalScale
 from .local_scale import neighbor_scale
+from .parameter_search import ConsistencySearch, Gain
+from .regional import regional_scale
 from .riemannian import RiemannianMetric, riemannian_metric
 from .selection import Minimum, Selection, Status
 from .selectors import (
@@ -29,10 +31,12 @@ from .semi_supervised import LaplacianClassifier, LaplacianRegressor
 
 __all__ = [
     "Comparison",
+    "ConsistencySearch",
     "CrossValidation",
     "DiffusionMap",
     "DimensionEstimate",
     "DistortionCurve",
+    "Gain",
     "GeometricConsistency",
     "GraphHealth",
     "GraphLaplacian",
@@ -60,6 +64,7 @@ __all__ = [
     "graph_health",
     "intrinsic_dimension",
     "neighbor_scale",
+    "regional_scale",
     "riemannian_metric",
     "select_bandwidth",
 ]

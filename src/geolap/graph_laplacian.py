@@ -18,7 +18,7 @@ from .engines.base import NO_NEIGHBOURS, in_unit, in_unit_box
 from .engines.pairs import all_pairs, given_pairs, nearest_pairs, pairs_within
 from .graph import NORMALIZATIONS, KernelGraph, kernel_graph
 from .kernel import gaussian
-from .local_scale import resolve_scale
+from .regional import scale_for
 from .selectors import BandwidthSelector, GeometricConsistency, resolve_bandwidth
 from .validation import check_choice, check_number, check_points
 
@@ -47,9 +47,9 @@ _PARAMETERS = """    renormalization : float, default 1.0
     neighbors : transformer or matrix (n_points, n_points), optional
         Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer, or
         any other that makes a sparse matrix of distances.
-    local_scale : int or LocalScale, optional
-        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbour, or as
-        given (`geolap.neighbor_scale`, `geolap.regional_scale`).
+    local_scale : int, "regional" or LocalScale, optional
+        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbour
+        (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
     metric : {"euclidean", "precomputed"}, default "euclidean"
         With "precomputed", X is a square matrix of distances, dense or sparse; the bandwidth must then be a number.
     random_state : int, RandomState or None
@@ -103,7 +103,7 @@ class GraphEstimator(BaseEstimator):
         else:
             self._points = check_points(X)
             validate_data(self, X, skip_check_array=True)
-            scale = resolve_scale(self._points, self.local_scale, threads=self.threads)
+            scale = scale_for(self._points, self.local_scale, random_state=self.random_state, threads=self.threads)
             pairs = self._pairs_and_bandwidth(y, scale)
             dtype = self._points.dtype
         self.graph_ = kernel_graph(

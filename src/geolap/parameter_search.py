@@ -1,0 +1,277 @@
+"""Any parameter of the graph by the criterion that chooses ε.
+
+.. math:: (\\hat ε, \\hat θ) = \\arg\\min_{ε, θ} D(ε, θ)
+
+The paper notes that geometric consistency is not limited to ε: whatever shapes the Laplacian shapes the metric that it
+implies.  For every value of the other parameters the whole curve over ε is searched; the same evaluation points serve all,
+so that differences between parameters are paired and their noise is known.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from .consistency import distortion
+from .engines import find_pairs
+from .regional import scale_for
+from .search import Curve, choose, log_grid, minima_of, refine
+from .selection import Selection, Status
+from .selectors import GeometricConsistency
+from .validation import check_bandwidths, check_number, check_points
+
+__all__ = ["ConsistencySearch", "Gain"]
+
+# Values of a range that are tried at first, and how often the best is closed in further.
+_FIRST_VALUES = 5
+_ROUNDS = 4
+# Parameters that count something.
+_COUNTS = ("n_neighbors", "local_scale", "working_dim")
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What the other parameters gain over ε alone.
+
+    Attributes
+    ----------
+    distortion : float
+        D at the best ε with the selector's own parameters, less D at the optimum.
+    relative : float
+        The same as a share of the former.
+    noise : float
+        Standard error of the difference over evaluation points.
+    """
+
+    distortion: float
+    relative: float
+    noise: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is more than twice its noise."""
+        return self.distortion > 2.0 * self.noise
+
+
+class ConsistencySearch(BaseEstimator):
+    """Choose the bandwidth and other parameters of the graph together, by geometric consistency.
+
+    Parameters
+    ----------
+    parameters : dict
+        What to search: parameters of `GeometricConsistency` by name (``renormalization``, ``n_neighbors``, ``cutoff``,
+        ``local_scale``, and, with a transformer as ``neighbors``, its own as ``neighbors__n_neighbors``), each with a list of
+        values or a range ``(low, high)``.  A range is tried at five values, and closed in about the best.  ``bandwidth`` may be
+        a list or a range as well; without it the whole range is searched, as always.
+    selector : GeometricConsistency, optional
+        Holds the parameters that are not searched.
+    random_state : int, RandomState or None
+        Chooses the evaluation points, the same for all.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The optimum, with ``bandwidth``: ``GraphLaplacian(**search.best_params_)`` builds that graph.
+    best_score_ : float
+        D there.
+    bandwidth_ : float
+    selection_ : Selection
+        The curve over ε at the optimum of the others.
+    surface_ : list of dict
+        Everything that was tried: the parameters, the best ``bandwidth`` for them, its ``score`` D and ``status``.
+    gain_ : Gain
+        Over ε alone, with the parameters of the selector.
+    n_features_in_ : int
+
+    Notes
+    -----
+    D compares metrics, and D alone: a parameter that D does not tell apart (``gain_.clear`` is False) is better left at its
+    default.  The work grows with the product of the numbers of values.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_dome(400, random_state=0).data
+    >>> search = geolap.ConsistencySearch({"renormalization": [0.0, 0.5, 1.0]}, random_state=0).fit(X)
+    >>> sorted(search.best_params_)
+    ['bandwidth', 'renormalization']
+    >>> len(search.surface_)
+    3
+    """
+
+    def __init__(self, parameters, *, selector=None, random_state=None):
+        self.parameters = parameters
+        self.selector = selector
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        """Search the parameters for the points X (n_points, n_features).
+
+        Returns
+        -------
+        self
+        """
+        points = check_points(X)
+        validate_data(self, X, skip_check_array=True)
+        selector = GeometricConsistency() if self.selector is None else clone(self.selector)
+        specs = _checked(self.parameters, selector)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        trial = _Trial(points, selector.set_params(random_state=seed), specs.pop("bandwidth", None), seed)
+
+        for values in product(*(_first_values(name, spec) for name, spec in specs.items())):
+            trial(dict(zip(specs, values, strict=True)))
+        for _ in range(_ROUNDS):
+            for name, spec in specs.items():
+                if isinstance(spec, tuple):
+                    for value in _around(trial, name):
+                        trial({**trial.best[0], name: value})
+
+        params, self.selection_ = trial.best
+        alone = trial.alone()
+        self.bandwidth_ = self.selection_.bandwidth
+        self.best_params_ = {"bandwidth": self.bandwidth_, **params}
+        self.best_score_ = _score(self.selection_)
+        self.surface_ = [
+            {**tried, "bandwidth": s.bandwidth, "score": _score(s), "status": s.status.name.lower()}
+            for tried, s in trial.tried
+        ]
+        difference = _values(alone) - _values(self.selection_)
+        self.gain_ = Gain(
+            float(difference.mean()),
+            float(difference.mean() / _values(alone).mean()),
+            float(difference.std(ddof=1) / np.sqrt(len(difference))),
+        )
+        return self
+
+
+class _Trial:
+    """Tries parameters on the same points and evaluation points, and remembers what came of them."""
+
+    def __init__(self, points, selector, bandwidths, seed):
+        self.points, self.selector, self.bandwidths, self.seed = points, selector, bandwidths, seed
+        self.tried: list[tuple[dict, Selection]] = []
+        self._pairs: dict[int, object] = {}
+
+    @property
+    def best(self) -> tuple[dict, Selection]:
+        return min(self.tried, key=lambda trial: _score(trial[1]))
+
+    def __call__(self, params):
+        if not any(params == known for known, _ in self.tried):
+            self.tried.append((params, self._selection(params)))
+
+    def alone(self) -> Selection:
+        """The selection with the selector's own parameters."""
+        own = {name: self.selector.get_params()[name] for name in self.tried[0][0]}
+        return next((s for params, s in self.tried if params == own), None) or self._selection(own)
+
+    def _selection(self, params):
+        selector = clone(self.selector).set_params(**params)
+        selector.set_params(local_scale=scale_for(self.points, selector.local_scale, random_state=self.seed))
+        if selector.n_neighbors is not None and selector.neighbors is None:
+            k = selector.n_neighbors
+            if k not in self._pairs:
+                self._pairs[k] = find_pairs(self.points, n_neighbors=k, threads=selector.threads)
+            selector.set_params(n_neighbors=None, neighbors=self._pairs[k])
+        if self.bandwidths is None:
+            return selector.fit(self.points).selection_
+        return _restricted(selector, self.points, self.bandwidths)
+
+
+def _restricted(selector, points, bandwidths):
+    """The best of some bandwidths, or within a range of them."""
+    names = ("working_dim", "dual", "cutoff", "random_state", "squared", "renormalization", "neighbors", "local_scale")
+    params = {name: getattr(selector, name) for name in (*names, "engine", "threads")}
+
+    def values(new):
+        return distortion(points, new, sample=selector.n_sample, **params).per_point
+
+    ranged = isinstance(bandwidths, tuple)
+    grid = log_grid(*bandwidths) if ranged else np.unique(bandwidths)
+    curve = Curve(grid, values(grid))
+    if ranged:
+        curve = refine(curve, values)
+    minima = minima_of(curve)
+    bandwidth, status = choose(curve, minima, rule=selector.rule) if len(grid) > 2 else (None, Status.FLAT)
+    if not ranged or bandwidth is None:
+        bandwidth = float(curve.bandwidths[curve.mean.argmin()])
+    return Selection(
+        bandwidth=bandwidth,
+        bandwidths=curve.bandwidths,
+        scores=curve.mean,
+        minima=minima,
+        interval=None,
+        status=status,
+        method="gc" if selector.dual else "gc_inverse",
+        details={"per_point": curve.values},
+    )
+
+
+def _values(selection):
+    """‖H_i − I‖ of the evaluation points at the chosen bandwidth."""
+    at = int(np.argmin(np.abs(np.log(selection.bandwidths / selection.bandwidth))))
+    return selection.details["per_point"][:, at]
+
+
+def _score(selection):
+    return float(_values(selection).mean())
+
+
+def _checked(parameters, selector):
+    """Parameters as lists of values, or as ranges (low, high)."""
+    if not isinstance(parameters, dict) or not parameters:
+        raise ValueError(
+            f"parameters must be a dict from names to values or ranges; {parameters!r} was given: pass for instance "
+            "{'renormalization': (0, 1.5)}."
+        )
+    known = {"bandwidth", *selector.get_params()} - {"random_state", "n_sample", "engine", "threads", "rule", "max_share"}
+    specs = {}
+    for name, spec in parameters.items():
+        if name not in known:
+            raise ValueError(
+                f"A parameter must be one that shapes the graph ({', '.join(sorted(known))}); {name!r} was given: leave it out."
+            )
+        if name == "bandwidth" and spec is None:
+            continue
+        if isinstance(spec, tuple):
+            if len(spec) != 2 or not all(isinstance(v, Real) and np.isfinite(v) for v in spec) or not spec[0] < spec[1]:
+                raise ValueError(
+                    f"A range must be (low, high) with low < high; {name}={spec!r} was given: pass two numbers."
+                )
+            specs[name] = tuple(check_bandwidths(spec)) if name == "bandwidth" else spec
+        elif isinstance(spec, Sequence | np.ndarray) and not isinstance(spec, str) and len(spec):
+            specs[name] = check_bandwidths(spec) if name == "bandwidth" else list(spec)
+        else:
+            raise ValueError(
+                f"A parameter needs a list of values or a range (low, high); {name}={spec!r} was given: pass [{spec!r}] to hold "
+                "it at one value."
+            )
+    return specs
+
+
+def _first_values(name, spec):
+    if not isinstance(spec, tuple):
+        return spec
+    if name.split("__")[-1] in _COUNTS:
+        low, high = (check_number(name, end, Integral, low=1) for end in spec)
+        return sorted({round(v) for v in np.geomspace(low, high, _FIRST_VALUES)})
+    return [float(v) for v in np.linspace(*spec, _FIRST_VALUES)]
+
+
+def _around(trial, name):
+    """The middles between the best value of a parameter and its neighbours among those tried with the best of the others."""
+    best, _ = trial.best
+    values = sorted({p[name] for p, _ in trial.tried if all(p[n] == best[n] for n in best if n != name)})
+    at = values.index(best[name])
+    for other in values[max(at - 1, 0) : at] + values[at + 1 : at + 2]:
+        if name.split("__")[-1] in _COUNTS:
+            middle = round(np.sqrt(best[name] * other))
+            if middle not in values:
+                yield middle
+        else:
+            yield 0.5 * (best[name] + other)
