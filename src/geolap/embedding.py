@@ -87,8 +87,8 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         shown = ", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else "")
         message = (
             f"The graph should be connected; at bandwidth {self.bandwidth_:.4g} it has {len(sizes)} components (of {shown} "
-            f"points): the first {min(len(sizes) - 1, self.n_components)} coordinates only tell them apart.  Embed each on its "
-            "own with disconnected='separate', use a larger bandwidth or more neighbours, or remove outliers."
+            f"points): the first {min(len(sizes) - 1, self.n_components)} coordinates only tell them apart.  Embed each on "
+            "its own with disconnected='separate', use a larger bandwidth or more neighbours, or remove outliers."
         )
         if self.disconnected == "error":
             raise ValueError(message)

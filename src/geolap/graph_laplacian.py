@@ -6,6 +6,7 @@ neighbours, with ε selected anew for that graph.
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -45,8 +46,8 @@ _PARAMETERS = """    renormalization : float, default 1.0
     n_neighbors : int, optional
         Join each point with its nearest so many only (and with those whose nearest it is).
     neighbors : transformer or matrix (n_points, n_points), optional
-        Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer, or
-        any other that makes a sparse matrix of distances.
+        Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer,
+        or any other that makes a sparse matrix of distances.
     local_scale : int, "regional" or LocalScale, optional
         Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbour
         (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
@@ -80,6 +81,9 @@ def with_graph_parameters(cls):
 
 class GraphEstimator(BaseEstimator):
     """What all estimators on a graph share: its parameters, how it is built, and how new points are joined to it."""
+
+    _points: Any  # None if distances were given
+    _finder: Any  # the fitted transformer that finds neighbours, if there is one
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -122,13 +126,14 @@ class GraphEstimator(BaseEstimator):
     def _given_distances(self, X):
         if self.n_neighbors is not None or self.neighbors is not None or self.local_scale is not None:
             raise ValueError(
-                "With metric='precomputed' the matrix itself says which points are joined and how far they are; n_neighbors, "
-                "neighbors or local_scale were given as well: leave them out."
+                "With metric='precomputed' the matrix itself says which points are joined and how far they are; "
+                "n_neighbors, neighbors or local_scale were given as well: leave them out."
             )
         if isinstance(self.bandwidth, str | BandwidthSelector):
             raise ValueError(
-                f"A bandwidth is chosen from the points themselves, which distances do not tell; bandwidth={self.bandwidth!r} "
-                "was given with metric='precomputed': pass a number, or pass the points and your matrix as neighbors=."
+                "A bandwidth is chosen from the points themselves, which distances do not tell; "
+                f"bandwidth={self.bandwidth!r} was given with metric='precomputed': pass a number, or pass the points and "
+                "your matrix as neighbors=."
             )
         pairs = given_pairs(X)
         if pairs.n_points < 3:
@@ -190,8 +195,8 @@ class GraphEstimator(BaseEstimator):
         if self.cutoff is None and chosen:
             return False
         raise ValueError(
-            f"A graph may have {_MOST_ENTRIES:.0e} entries; cut off at {cutoff:g}·ε = {cutoff * self.bandwidth_:.4g} this one "
-            f"would have about {entries:.1e} ({12 * entries / 2**30:.1f} GiB): set n_neighbors, for instance to "
+            f"A graph may have {_MOST_ENTRIES:.0e} entries; cut off at {cutoff:g}·ε = {cutoff * self.bandwidth_:.4g} this "
+            f"one would have about {entries:.1e} ({12 * entries / 2**30:.1f} GiB): set n_neighbors, for instance to "
             f"{_NEIGHBORS_INSTEAD}, or a smaller cutoff or bandwidth."
         )
 

@@ -10,7 +10,8 @@ so that differences between parameters are paired and their noise is known.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from numbers import Integral, Real
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -65,9 +66,9 @@ class ConsistencySearch(BaseEstimator):
     ----------
     parameters : dict
         What to search: parameters of `GeometricConsistency` by name (``renormalization``, ``n_neighbors``, ``cutoff``,
-        ``local_scale``, and, with a transformer as ``neighbors``, its own as ``neighbors__n_neighbors``), each with a list of
-        values or a range ``(low, high)``.  A range is tried at five values, and closed in about the best.  ``bandwidth`` may be
-        a list or a range as well; without it the whole range is searched, as always.
+        ``local_scale``, and, with a transformer as ``neighbors``, its own as ``neighbors__n_neighbors``), each with a list
+        of values or a range ``(low, high)``.  A range is tried at five values, and closed in about the best.  ``bandwidth``
+        may be a list or a range as well; without it the whole range is searched, as always.
     selector : GeometricConsistency, optional
         Holds the parameters that are not searched.
     random_state : int, RandomState or None
@@ -230,16 +231,21 @@ def _checked(parameters, selector):
             "{'renormalization': (0, 1.5)}."
         )
     known = {"bandwidth", *selector.get_params()} - {"random_state", "n_sample", "engine", "threads", "rule", "max_share"}
-    specs = {}
+    specs: dict[str, Any] = {}
     for name, spec in parameters.items():
         if name not in known:
             raise ValueError(
-                f"A parameter must be one that shapes the graph ({', '.join(sorted(known))}); {name!r} was given: leave it out."
+                f"A parameter must be one that shapes the graph ({', '.join(sorted(known))}); {name!r} was given: leave it "
+                "out."
             )
         if name == "bandwidth" and spec is None:
             continue
         if isinstance(spec, tuple):
-            if len(spec) != 2 or not all(isinstance(v, Real) and np.isfinite(v) for v in spec) or not spec[0] < spec[1]:
+            if (
+                len(spec) != 2
+                or not all(isinstance(v, int | float) and np.isfinite(v) for v in spec)
+                or not spec[0] < spec[1]
+            ):
                 raise ValueError(
                     f"A range must be (low, high) with low < high; {name}={spec!r} was given: pass two numbers."
                 )
@@ -248,8 +254,8 @@ def _checked(parameters, selector):
             specs[name] = check_bandwidths(spec) if name == "bandwidth" else list(spec)
         else:
             raise ValueError(
-                f"A parameter needs a list of values or a range (low, high); {name}={spec!r} was given: pass [{spec!r}] to hold "
-                "it at one value."
+                f"A parameter needs a list of values or a range (low, high); {name}={spec!r} was given: pass [{spec!r}] to "
+                "hold it at one value."
             )
     return specs
 
@@ -260,7 +266,7 @@ def _first_values(name, spec):
     if name.split("__")[-1] in _COUNTS:
         low, high = (check_number(name, end, Integral, low=1) for end in spec)
         return sorted({round(v) for v in np.geomspace(low, high, _FIRST_VALUES)})
-    return [float(v) for v in np.linspace(*spec, _FIRST_VALUES)]
+    return [float(v) for v in np.linspace(spec[0], spec[1], _FIRST_VALUES)]
 
 
 def _around(trial, name):

@@ -1,8 +1,8 @@
 """Regional scales: a bandwidth for each region of the data, from the distortions of its own points.
 
-The curve D(ε) is a mean over evaluation points, and the value of every one of them is known.  The mean over the points of a
-region alone has minima of its own: the scale that *this* part of the data asks for.  On a union of manifolds of several sizes
-one bandwidth cannot suit all of them.
+The curve D(ε) is a mean over evaluation points, and the value of every one of them is known.  The mean over the points of
+a region alone has minima of its own: the scale that *this* part of the data asks for.  On a union of manifolds of several
+sizes one bandwidth cannot suit all of them.
 
 Each evaluation point is the middle of a region, its nearest evaluation points.  Its bandwidth is the smallest that is a
 minimum of the region's curve by more than noise; larger ones are the scale of a whole piece.  In between, logarithms of

@@ -5,16 +5,17 @@ For a map y = f(x) and the Laplacian L of the data, the dual metric at point i i
 .. math:: H_i = \\frac12 Σ_j L_{ij} (y_j - y_i)(y_j - y_i)^T
 
 (equation 4 of the paper; Perrault-Joncas & Meilă 2013), and the metric G is its inverse on the d directions in which the
-manifold extends, its pseudo-inverse of rank d.  A small step Δy on the map has the length sqrt(Δyᵀ G Δy) on the data, a small
-area there is √det G times the one on the map.  Between points the dual metrics are averaged, which are linear in L, rather
-than their inverses, which a single flat place would dominate.  Expanding the square gives products of L with the columns of y alone,
+manifold extends, its pseudo-inverse of rank d.  A small step Δy on the map has the length sqrt(Δyᵀ G Δy) on the data, a
+small area there is √det G times the one on the map.  Between points the dual metrics are averaged, which are linear in L,
+rather than their inverses, which a single flat place would dominate.  Expanding the square gives products of L with the
+columns of y alone,
 
 .. math:: 2 H_i^{ab} = [L(y^a y^b)]_i - y^a_i [L y^b]_i - y^b_i [L y^a]_i + y^a_i y^b_i [L 1]_i
 
 so that no N×N matrix is made that L is not already: O(nnz s²).
 
-Where the map itself is flat, the metric is lost: eigenvectors of a manifold with a border have no slope across it, and within
-about ε of the border lengths across it, and areas, come out too small.
+Where the map itself is flat, the metric is lost: eigenvectors of a manifold with a border have no slope across it, and
+within about ε of the border lengths across it, and areas, come out too small.
 """
 
 from dataclasses import dataclass
@@ -67,7 +68,8 @@ class RiemannianMetric:
         Parameters
         ----------
         curve : array-like of int (n,) or of float (n, s)
-            The points that it passes, as row indices, or as places on the map, where the metric is that of the nearest point.
+            The points that it passes, as row indices, or as places on the map, where the metric is that of the nearest
+            point.
         corrected : bool, default True
             False gives the length on the map itself.
 
@@ -133,8 +135,8 @@ class RiemannianMetric:
         triangles = np.asarray(triangles)
         if triangles.ndim != 2 or triangles.shape[1] != 3:
             raise ValueError(
-                f"Triangles must be an array (n, 3) of row indices; shape {triangles.shape} was given: pass the simplices of a "
-                "triangulation."
+                f"Triangles must be an array (n, 3) of row indices; shape {triangles.shape} was given: pass the simplices "
+                "of a triangulation."
             )
         corners = self.embedding[triangles]
         E = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)  # (n, s, 2): two sides
@@ -168,7 +170,7 @@ def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMet
     embedding : array-like (n_points, s)
         A map of the data, from any method.
     laplacian : ndarray or sparse matrix (n_points, n_points)
-        L, as `GraphLaplacian` makes it with ``normalization="random_walk"``: it must be scaled, and its rows must sum to zero.
+        L, as `GraphLaplacian` makes it with ``normalization="random_walk"``: scaled, and with rows that sum to zero.
     intrinsic_dim : int, optional
         d, the dimension of the manifold; s by default.  A map in more dimensions than the manifold has needs it.
 
@@ -195,9 +197,9 @@ def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMet
     flat = values[:, -1] <= 1e-12 * np.maximum(values[:, 0], np.finfo(float).tiny)
     if flat.any():
         raise ValueError(
-            f"The map must extend in intrinsic_dim={d} directions everywhere; at {flat.sum()} of {n} points it does not (the "
-            f"first is {np.flatnonzero(flat)[0]}): points without neighbours must be removed, and a map that folds needs more "
-            "coordinates or a smaller intrinsic_dim."
+            f"The map must extend in intrinsic_dim={d} directions everywhere; at {flat.sum()} of {n} points it does not "
+            f"(the first is {np.flatnonzero(flat)[0]}): points without neighbours must be removed, and a map that folds "
+            "needs more coordinates or a smaller intrinsic_dim."
         )
     return RiemannianMetric(
         embedding=Y,
@@ -240,8 +242,8 @@ def _check_sizes(Y, L):
         )
     if L.ndim != 2 or L.shape != (len(Y), len(Y)):
         raise ValueError(
-            f"The Laplacian must be a matrix of {len(Y)} rows and columns, one for each point of the map; shape {L.shape} was "
-            "given: build both from the same points."
+            f"The Laplacian must be a matrix of {len(Y)} rows and columns, one for each point of the map; shape {L.shape} "
+            "was given: build both from the same points."
         )
     sums, size = np.asarray(L.sum(axis=1)).ravel(), np.abs(L.diagonal())
     if np.abs(sums).max() > 1e-3 * max(float(size.max()), np.finfo(float).tiny):
@@ -250,5 +252,5 @@ def _check_sizes(Y, L):
         )
     if (L.diagonal() > 0).any():
         raise ValueError(
-            "The Laplacian must have negative diagonal entries, as L = (4/ε²)(P − I); the given one has positive ones: pass -L."
+            "The Laplacian must have a negative diagonal, as (4/ε²)(P − I) has; that of the given one is positive: pass -L."
         )

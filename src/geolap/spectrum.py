@@ -11,6 +11,7 @@ apart.  Residuals are checked, and signs are fixed: the entry of largest magnitu
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -72,7 +73,7 @@ def smooth_spectrum(graph: KernelGraph, k, *, markov=False, separate=False) -> S
     mass = rho**2 * graph.renormalized_degrees
     mass = np.where(mass > 0, mass, 1.0)  # a point without neighbours stands for itself
     n_components = int(components.max()) + 1
-    parts = [np.flatnonzero(components == c) for c in range(n_components)] if n_components > 1 else [slice(None)]
+    parts: list[Any] = [np.flatnonzero(components == c) for c in range(n_components)] if n_components > 1 else [slice(None)]
     solved = [_component(B, rows, k, mass, top) for rows in parts]
     residual = max(r for _, _, r in solved) / top
 

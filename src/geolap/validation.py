@@ -226,8 +226,8 @@ def check_labels(y, n_points):
         known = ~np.isnan(y) & (y != -1)
         if not np.all(y[known] == np.floor(y[known])):
             raise ValueError(
-                "Unknown label type: labels must be classes, such as 0, 1, 2 or words; numbers with fractions were given: use "
-                "LaplacianRegressor for numbers."
+                "Unknown label type: labels must be classes, such as 0, 1, 2 or words; numbers with fractions were given: "
+                "use LaplacianRegressor for numbers."
             )
         if np.isinf(y[known]).any():
             raise ValueError("Labels must be finite; the input y contains infinity: give such points a class, or -1.")
@@ -259,8 +259,8 @@ def check_values(y, n_points):
 def _column(y, n_points):
     if y is None:
         raise ValueError(
-            "This estimator requires y to be passed, but the target y is None: give the labelled points their labels, and the "
-            "others -1 (classes) or NaN (numbers)."
+            "This estimator requires y to be passed, but the target y is None: give the labelled points their labels, and "
+            "the others -1 (classes) or NaN (numbers)."
         )
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:

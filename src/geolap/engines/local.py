@@ -33,8 +33,8 @@ class Around:
         The evaluation points.
     points : ndarray (n, r)
     sqdist : ndarray (c, n)
-        Squared distances, over ρ_i ρ_j where scales vary; ``inf`` for the point itself, its duplicates, and pairs that do not
-        count.
+        Squared distances, over ρ_i ρ_j where scales vary; ``inf`` for the point itself, its duplicates, and pairs that do
+        not count.
     density : ndarray (n, m)
         Density weights v_j.
     at_center : ndarray (c,)

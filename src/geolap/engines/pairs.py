@@ -7,6 +7,7 @@ would lose a zero.
 
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -50,19 +51,19 @@ class Pairs:
 
     def scaled(self, rho) -> "Pairs":
         """Distances over √(ρ_i ρ_j)."""
-        if not sparse.issparse(self.sqdist):
-            return replace(self, sqdist=self.sqdist / (rho[:, None] * rho))
-        S = self.sqdist
+        S: Any = self.sqdist
+        if not sparse.issparse(S):
+            return replace(self, sqdist=S / (rho[:, None] * rho))
         data = S.data / (np.repeat(rho, np.diff(S.indptr)) * rho[S.indices])
         return replace(self, sqdist=sparse.csr_array((np.maximum(data, ZERO), S.indices, S.indptr), shape=S.shape))
 
     def weights(self, bandwidth, *, cutoff=None, dtype=float):
         """W of every pair, 1 on the diagonal, dense or sparse."""
         eps = in_unit([bandwidth], self.unit)[0]
+        S: Any = self.sqdist
         with np.errstate(under="ignore"):
-            if not sparse.issparse(self.sqdist):
-                return gaussian(self.sqdist, eps, cutoff=cutoff).astype(dtype, copy=False)
-            S = self.sqdist
+            if not sparse.issparse(S):
+                return gaussian(S, eps, cutoff=cutoff).astype(dtype, copy=False)
             data = gaussian(S.data, eps, cutoff=cutoff).astype(dtype, copy=False)
         W = sparse.csr_array((data, S.indices, S.indptr), shape=S.shape)
         if cutoff is not None:
@@ -211,7 +212,7 @@ def _given_full(D, n_points):
     _check_distances(D)
     if not np.allclose(D, D.T, rtol=1e-5, atol=1e-8 * D.max()):
         raise ValueError(
-            "A full matrix of distances must be symmetric; the given one is not: pass (D + D.T) / 2 if that is what you mean."
+            "A full matrix of distances must be symmetric; the given one is not: pass (D + D.T) / 2 if you mean that."
         )
     unit = float(D.max()) or 1.0
     sqdist = (0.5 * (D / unit + D.T / unit)) ** 2
