@@ -72,7 +72,8 @@ class KernelGraph:
         alone = self.renormalized_degrees == 0
         P = self._scaled(self.density * _inverse(self.renormalized_degrees), self.density)
         if alone.any():
-            P = P + (sparse.diags_array(alone.astype(float), format="csr") if sparse.issparse(P) else np.diag(alone * 1.0))
+            stay = alone.astype(P.dtype)
+            P = P + (sparse.diags_array(stay, format="csr") if sparse.issparse(P) else np.diag(stay))
         return P
 
     def symmetric(self):
@@ -87,6 +88,7 @@ class KernelGraph:
         factor = 4.0 / self.bandwidth**2
         A = self.symmetric() if normalization == "symmetric" else self.renormalized()
         diagonal = (self.renormalized_degrees > 0) * 1.0 if normalization == "symmetric" else self.renormalized_degrees
+        diagonal = diagonal.astype(A.dtype)
         if sparse.issparse(A):
             return sparse.csr_array(factor * (A - sparse.diags_array(diagonal, format="csr")))
         return factor * (A - np.diag(diagonal))

@@ -63,10 +63,10 @@ def transition(W, weights):
 
 def laplacian(P, bandwidth):
     """L = (4/ε²)(P − I) for a full matrix P (N, N), dense or sparse; the bandwidth may be one for each row."""
-    factor = 4.0 / np.broadcast_to(bandwidth, (P.shape[0],)) ** 2
+    factor = (4.0 / np.broadcast_to(bandwidth, (P.shape[0],)) ** 2).astype(P.dtype)
     if sparse.issparse(P):
         return (scaled_rows(P, rows=factor) - sparse.diags_array(factor, format="csr")).tocsr()
-    return factor[:, None] * (P - np.eye(len(P)))
+    return factor[:, None] * (P - np.eye(len(P), dtype=P.dtype))
 
 
 def scaled_rows(A, *, rows=None, columns=None):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .graph_laplacian import GraphEstimator, with_graph_parameters
 from .smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions
-from .validation import check_labels, check_number, check_values
+from .validation import check_labels, check_number, check_points, check_values
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
@@ -33,6 +33,10 @@ class _SmoothEstimator(GraphEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+    def _n_points(self, X):
+        """How many points there are; what is wrong with them is said before what is wrong with y."""
+        return X.shape[0] if self.metric == "precomputed" and hasattr(X, "shape") else len(check_points(X))
 
     def _fit_known(self, X, labels, known, target, *, classes) -> SmoothFit:
         """Fit target (n, C) at the known rows of X; ``labels`` are for methods that choose ε by them."""
@@ -162,7 +166,7 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
         -------
         self
         """
-        y, labelled = check_labels(y, _n_rows(X))
+        y, labelled = check_labels(y, self._n_points(X))
         known = np.flatnonzero(labelled)
         self.classes_, index = np.unique(y[known], return_inverse=True)
         if len(self.classes_) < 2:
@@ -182,11 +186,13 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
 
     def predict(self, X):
         """Classes (n,) of points X (n, n_features)."""
-        return self.classes_[self._scores_at(X).argmax(axis=1)]
+        best = self._scores_at(X).argmax(axis=1)
+        return self.classes_[best]
 
     def predict_proba(self, X):
         """Probabilities (n, n_classes) of the classes at points X: a softmax of f, as sharp as leave-one-out supports."""
-        return softmax(self._sharpness * self._scores_at(X), axis=1)
+        scores = self._scores_at(X)
+        return softmax(self._sharpness * scores, axis=1)
 
 
 @with_graph_parameters
@@ -269,7 +275,7 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
         -------
         self
         """
-        y = check_values(y, _n_rows(X))
+        y = check_values(y, self._n_points(X))
         known = np.flatnonzero(~np.isnan(y))
         self._fit_known(X, None, known, y[known][:, None], classes=False)
         self.transduction_ = self._scores[:, 0].copy()
@@ -278,10 +284,6 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     def predict(self, X):
         """Values (n,) at points X (n, n_features)."""
         return self._scores_at(X)[:, 0]
-
-
-def _n_rows(X):
-    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def _fitted_sharpness(left_out, index):

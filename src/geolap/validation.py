@@ -220,8 +220,6 @@ def check_n_sample(n_sample, n_points, random_state, *, least=2):
 def check_labels(y, n_points):
     """Labels (n,) as given, and which of them are known: −1, None, NaN and, among words, "-1" are not."""
     y = _column(y, n_points)
-    if y.dtype.kind == "c":
-        raise ValueError("Complex data not supported: labels must be classes, such as 0, 1, 2 or words: pass their names.")
     if y.dtype.kind == "f":
         known = ~np.isnan(y) & (y != -1)
         if not np.all(y[known] == np.floor(y[known])):
@@ -242,7 +240,7 @@ def check_values(y, n_points):
     """Numbers (n,) as floats, NaN where unknown, at least two of them known."""
     y = _column(y, n_points)
     try:
-        y = y.astype(float) if y.dtype.kind != "c" else _no_numbers(y)
+        y = y.astype(float)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"Values must be numbers, NaN where unknown; {error}: use LaplacianClassifier for classes."
@@ -263,6 +261,8 @@ def _column(y, n_points):
             "the others -1 (classes) or NaN (numbers)."
         )
     y = np.asarray(y)
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold classes or real numbers; pass y.real if that is meant.")
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected: y must have shape (n_points,); pass y.ravel().",

@@ -1,0 +1,205 @@
+"""What all estimators promise: scikit-learn's contract, tables in and out, pickling, dtypes, bad input in words."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import geolap
+from geolap.datasets import make_sphere
+
+ESTIMATORS = [
+    geolap.GraphLaplacian(random_state=0),
+    geolap.LaplacianEigenmap(random_state=0),
+    geolap.DiffusionMap(random_state=0),
+    geolap.LaplacianClassifier(random_state=0),
+    geolap.LaplacianRegressor(random_state=0),
+    geolap.ConsistencySearch({"renormalization": [0.5, 1.0]}, random_state=0),
+]
+# Reasons, not excuses: scikit-learn keeps lists of names for its own estimators of this kind.
+EXPECTED = {
+    "LaplacianClassifier": {"check_classifiers_classes": "-1 marks unlabelled points and cannot be a class"},
+}
+
+
+@pytest.mark.filterwarnings("ignore:The graph should be connected", "ignore:Every component of the graph")
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda e: EXPECTED.get(type(e).__name__, {}))
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def sphere():
+    X = make_sphere(300, random_state=0).data
+    X.setflags(write=False)
+    return X
+
+
+def labels(X):
+    y = (X[:, 2] > 0).astype(int)
+    y[60:] = -1
+    return y
+
+
+def fitted(estimator, X):
+    y = np.where(labels(X) < 0, np.nan, X[:, 2]) if "Regressor" in type(estimator).__name__ else labels(X)
+    return clone(estimator).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_bandwidth_and_selection_are_exposed(estimator, sphere):
+    model = fitted(estimator, sphere)
+    assert model.bandwidth_ == model.selection_.bandwidth
+    assert model.n_features_in_ == 3
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:-1], ids=lambda e: type(e).__name__)
+def test_bandwidth_may_be_a_number_a_name_or_a_selector(estimator, sphere):
+    number = fitted(clone(estimator).set_params(bandwidth=0.5), sphere)
+    assert number.bandwidth_ == 0.5
+    assert number.selection_ is None
+    assert fitted(clone(estimator).set_params(bandwidth="median"), sphere).selection_.method == "median"
+    selector = geolap.GeometricConsistency(working_dim=2, random_state=1)
+    assert fitted(clone(estimator).set_params(bandwidth=selector), sphere).selection_.method == "gc"
+    assert not hasattr(selector, "bandwidth_")  # the given one is not touched
+    with pytest.raises(TypeError, match=r"bandwidth must be a number, one of gc, .*; \[1\] was given: pass one of them\."):
+        fitted(clone(estimator).set_params(bandwidth=[1]), sphere)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_pickling_keeps_everything(estimator, sphere):
+    model = fitted(estimator, sphere)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.bandwidth_ == model.bandwidth_
+    if hasattr(model, "transform"):
+        np.testing.assert_array_equal(again.transform(sphere[:5] * 1.01), model.transform(sphere[:5] * 1.01))
+    if hasattr(model, "predict"):
+        np.testing.assert_array_equal(again.predict(sphere[:5] * 1.01), model.predict(sphere[:5] * 1.01))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_tables_in_and_out(frame, sphere):
+    table = frame(dict(zip("abc", sphere.T, strict=True)))
+    eigenmap = geolap.LaplacianEigenmap(bandwidth=0.5).set_output(transform="pandas" if frame is pd.DataFrame else "polars")
+    result = eigenmap.fit_transform(table)
+    assert isinstance(result, frame)
+    assert list(result.columns) == ["laplacianeigenmap0", "laplacianeigenmap1"]
+    assert list(eigenmap.feature_names_in_) == ["a", "b", "c"]
+    np.testing.assert_array_equal(np.asarray(result), geolap.LaplacianEigenmap(bandwidth=0.5).fit_transform(sphere))
+    y = labels(sphere)
+    target = pd.Series(y) if frame is pd.DataFrame else pl.Series(y)
+    by_table = geolap.LaplacianClassifier(0.5).fit(table, target)
+    np.testing.assert_array_equal(by_table.transduction_, geolap.LaplacianClassifier(0.5).fit(sphere, y).transduction_)
+
+
+def test_pipelines_and_grid_searches(sphere):
+    y = (sphere[:, 2] > 0).astype(int)
+    pipeline = make_pipeline(StandardScaler(), geolap.LaplacianClassifier(random_state=0))
+    assert pipeline.fit(sphere, y).score(sphere, y) > 0.95
+    search = GridSearchCV(geolap.LaplacianClassifier(), {"bandwidth": [0.05, 0.5]}, cv=3).fit(sphere, y)
+    assert search.best_score_ > 0.9
+    # Neighbours found by a transformer in front.
+    pipeline = make_pipeline(
+        KNeighborsTransformer(n_neighbors=20), geolap.LaplacianEigenmap(bandwidth=0.4, metric="precomputed")
+    )
+    direct = geolap.LaplacianEigenmap(bandwidth=0.4, n_neighbors=20)
+    np.testing.assert_allclose(pipeline.fit_transform(sphere), direct.fit_transform(sphere), atol=1e-8)
+    new = make_sphere(20, random_state=1).data
+    pipeline[0].set_params(n_neighbors=19)  # it adds one, for the point itself, on training points only
+    np.testing.assert_allclose(pipeline.transform(new), direct.transform(new), atol=1e-7)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS[:3], ids=lambda e: type(e).__name__)
+def test_float32_stays_float32(estimator, sphere):
+    model = clone(estimator).set_params(bandwidth=0.5)
+    single, double = clone(model).fit(sphere.astype(np.float32)), clone(model).fit(sphere)
+    assert single.graph_.weights.dtype == np.float32
+    if hasattr(model, "transform"):
+        assert single.embedding_.dtype == single.transform(sphere[:3].astype(np.float32)).dtype == np.float32
+        np.testing.assert_allclose(single.eigenvalues_, double.eigenvalues_, rtol=1e-4)
+    else:
+        assert single.laplacian_.dtype == np.float32
+        np.testing.assert_allclose(single.laplacian_, double.laplacian_, atol=1e-4)
+
+
+GRAPHS = {
+    "n_neighbors": lambda X: {"n_neighbors": 15},
+    "transformer": lambda X: {"neighbors": KNeighborsTransformer(n_neighbors=15)},
+    "matrix": lambda X: {"neighbors": KNeighborsTransformer(n_neighbors=15).fit_transform(X)},
+}
+
+
+@pytest.mark.parametrize("how", GRAPHS)
+def test_neighbours_may_come_from_anywhere(how, sphere):
+    reference = geolap.GraphLaplacian(n_neighbors=15, random_state=0).fit(sphere)
+    model = geolap.GraphLaplacian(random_state=0, **GRAPHS[how](sphere)).fit(sphere)
+    assert model.bandwidth_ == pytest.approx(reference.bandwidth_, rel=1e-6)
+    np.testing.assert_allclose(model.laplacian_.toarray(), reference.laplacian_.toarray(), rtol=1e-5, atol=1e-8)
+
+
+def test_radius_neighbours_are_a_cut_off(sphere):
+    by_radius = geolap.GraphLaplacian(0.3, neighbors=RadiusNeighborsTransformer(radius=0.9)).fit(sphere)
+    by_cutoff = geolap.GraphLaplacian(0.3, cutoff=3.0).fit(sphere)
+    np.testing.assert_allclose(by_radius.laplacian_.toarray(), by_cutoff.laplacian_.toarray(), rtol=1e-9, atol=1e-9)
+
+
+def test_transformers_are_not_touched(sphere):
+    transformer = KNeighborsTransformer(n_neighbors=15)
+    geolap.LaplacianEigenmap(bandwidth=0.5, neighbors=transformer).fit(sphere)
+    assert not hasattr(transformer, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    ("params", "X", "sentence"),
+    [
+        ({"bandwidth": -1.0}, None, r"bandwidths must be positive and finite; -1\.0 was given"),
+        ({"renormalization": -1}, None, r"renormalization must be a number of at least 0 .*; -1 was given"),
+        ({"self_weights": "yes"}, None, r"self_weights must be one of True, False; 'yes' was given"),
+        ({"cutoff": 0}, None, r"cutoff must be a number above 0; 0 was given"),
+        ({"n_neighbors": 300}, None, r"n_neighbors must be less than the number of points; 300 was given for 300 points"),
+        ({"n_neighbors": 0}, None, r"n_neighbors must be a whole number of at least 1; 0 was given"),
+        ({"n_neighbors": 5, "neighbors": np.eye(300)}, None, r"Either n_neighbors or neighbors .*: leave out one of them"),
+        ({"neighbors": np.eye(7)}, None, r"must have 300 rows and columns, one for each point; shape \(7, 7\) was given"),
+        ({"local_scale": "nearest"}, None, r"local_scale must be one of 'regional'; 'nearest' was given"),
+        ({"local_scale": 2.5}, None, r"local_scale must be None, a number of neighbours or a LocalScale; 2\.5 was given"),
+        ({"local_scale": geolap.LocalScale(np.ones(3), 2)}, None, r"one positive finite number for each of the 300 points"),
+        ({"metric": "cosine"}, None, r"metric must be one of 'euclidean', 'precomputed'; 'cosine' was given"),
+        ({"metric": "precomputed", "bandwidth": "gc"}, np.eye(3), r"pass a number, or pass the points and your matrix as"),
+        ({"metric": "precomputed", "bandwidth": 1.0}, np.ones((3, 4)), r"as many rows as columns; shape \(3, 4\) was given"),
+        ({"metric": "precomputed", "bandwidth": 1.0}, -np.ones((3, 3)), r"finite and not negative; -1\.0 was given"),
+        ({"metric": "precomputed", "bandwidth": 1.0}, np.triu(np.ones((3, 3))), r"must be symmetric; the given one is not"),
+        (
+            {"metric": "precomputed", "bandwidth": 1.0, "n_neighbors": 3},
+            np.eye(3),
+            r"the matrix itself says .*leave them out",
+        ),
+    ],
+)
+def test_bad_parameters_are_answered_in_words(params, X, sentence, sphere):
+    with (
+        pytest.raises(ValueError, match=sentence)
+        if params.get("local_scale") != 2.5
+        else pytest.raises(TypeError, match=sentence)
+    ):
+        geolap.GraphLaplacian(**params).fit(sphere if X is None else X)
+
+
+def test_too_many_entries_are_forecast(sphere, monkeypatch):
+    monkeypatch.setattr("geolap.graph_laplacian._MOST_ENTRIES", 10_000)
+    with pytest.raises(ValueError, match=r"cut off at 3·ε = 1\.5 this one would have about .* GiB\): set n_neighbors"):
+        geolap.GraphLaplacian(0.5, cutoff=3.0).fit(sphere)
+    # Where ε is ours to choose, nearest neighbours take the place of the cut-off, and ε is that of their graph.
+    monkeypatch.setattr("geolap.graph_laplacian._MOST_POINTS_OF_FULL", 100)
+    monkeypatch.setattr("geolap.graph_laplacian._NEIGHBORS_INSTEAD", 20)
+    model = geolap.GraphLaplacian(random_state=0).fit(sphere)
+    assert (model.n_neighbors_, model.cutoff_) == (20, None)
+    assert model.bandwidth_ == geolap.GeometricConsistency(n_neighbors=20, random_state=0).fit(sphere).bandwidth_
+    assert 0.001 < model.dropped_weight_ < 0.1
