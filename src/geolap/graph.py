@@ -97,7 +97,7 @@ class KernelGraph:
         W = self.weights
         if sparse.issparse(W):
             return scaled_rows(W, rows=rows, columns=columns)
-        return W * rows.astype(W.dtype)[:, None] * columns.astype(W.dtype)
+        return W * np.multiply.outer(rows, columns).astype(W.dtype, copy=False)
 
 
 def kernel_graph(

@@ -110,6 +110,11 @@ class GraphEstimator(BaseEstimator):
             scale = scale_for(self._points, self.local_scale, random_state=self.random_state, threads=self.threads)
             pairs = self._pairs_and_bandwidth(y, scale)
             dtype = self._points.dtype
+        if not 1e-150 < self.bandwidth_ < 1e150:
+            raise ValueError(
+                f"A Laplacian scales with 1/ε², which must be a number; the bandwidth is {self.bandwidth_:.1g}: rescale the "
+                "data."
+            )
         self.graph_ = kernel_graph(
             pairs,
             self.bandwidth_,
@@ -271,6 +276,7 @@ class GraphEstimator(BaseEstimator):
             with np.errstate(under="ignore"):
                 # Relative to the nearest, so that no row vanishes.
                 W = np.exp((np.where(lost, 0.0, least)[:, None] - sqdist) / eps**2) * self.graph_.density
+            lost |= W.sum(axis=1) == 0  # a training point without neighbours of its own has no density weight
             W[lost] = 0.0
             W[lost, closest[lost]] = 1.0
             means[rows] = (W @ values) / W.sum(axis=1, keepdims=True)

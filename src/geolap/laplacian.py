@@ -70,11 +70,12 @@ def laplacian(P, bandwidth):
 
 
 def scaled_rows(A, *, rows=None, columns=None):
-    """diag(rows) A diag(columns) of a CSR matrix; only its entries are copied."""
+    """diag(rows) A diag(columns) of a CSR matrix, symmetric to the last digit if A is and both are the same.
+
+    Only the entries are copied: the pattern is shared.
+    """
     A.prune()  # slicing may leave room behind the last entry
-    data = A.data.copy()
-    if rows is not None:
-        data *= np.repeat(rows, np.diff(A.indptr)).astype(data.dtype, copy=False)
-    if columns is not None:
-        data *= columns[A.indices].astype(data.dtype, copy=False)
+    factors = [] if rows is None else [np.repeat(rows, np.diff(A.indptr))]
+    factors += [] if columns is None else [columns[A.indices]]
+    data = A.data * np.prod(factors, axis=0).astype(A.dtype, copy=False)
     return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)

@@ -12,6 +12,7 @@ bandwidths are averaged.
 from numbers import Integral
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from .engines.pairs import nearest_neighbors
@@ -19,9 +20,13 @@ from .laplacian import LocalScale
 from .local_scale import neighbor_scale, relative_scale, resolve_scale
 from .search import Curve, choose, minima_of
 from .selectors import GeometricConsistency
+from .selectors.base import locality_bound
 from .validation import check_choice, check_number, check_points
 
 __all__ = ["regional_scale", "scale_for"]
+
+# The bound on locality of `GeometricConsistency`, here for each region.
+_MAX_SHARE = 0.2
 
 
 def regional_scale(
@@ -63,13 +68,15 @@ def regional_scale(
     random_state = check_random_state(random_state)
     selection = GeometricConsistency(n_sample=n_sample, random_state=random_state, threads=threads).fit(points).selection_
     sample, values = selection.details["sample"], selection.details["per_point"]
+    scanned, effective = selection.details["scanned"], selection.details["effective_neighbors"]
     k = min(n_neighbors, len(sample)) - 1
     _, others = nearest_neighbors(points[sample], k, threads=threads)
     regions = np.column_stack([np.arange(len(sample)), others])
     logs = np.empty(len(sample))
     for i, region in enumerate(regions):
         curve = Curve(selection.bandwidths, values[region])
-        bandwidth, _ = choose(curve, minima_of(curve, selection.bound), rule=rule, bound=selection.bound)
+        bound = locality_bound(scanned, effective[region], len(points), _MAX_SHARE)
+        bandwidth, _ = choose(curve, minima_of(curve, bound), rule=rule, bound=bound)
         logs[i] = np.log(bandwidth)
     smooth = logs[regions].mean(axis=1)
     nearest = _nearest_of(points, points[sample], threads)
@@ -80,8 +87,6 @@ def regional_scale(
 
 def _nearest_of(points, sample, threads, k=5):
     """Which of the sampled points are the k nearest of each point (N, k)."""
-    from sklearn.neighbors import NearestNeighbors
-
     return NearestNeighbors(n_neighbors=min(k, len(sample)), n_jobs=threads).fit(sample).kneighbors(points)[1]
 
 

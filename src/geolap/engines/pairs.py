@@ -240,4 +240,5 @@ def _symmetric(directed):
     directed = sparse.csr_array(directed + zeros)  # now every row stores its diagonal
     both = sparse.csr_array(directed.maximum(directed.T.tocsr()))
     both.setdiag(ZERO)
-    return both
+    index = np.int32 if both.nnz < 2**31 else np.int64  # the narrower is what most solvers accept
+    return sparse.csr_array((both.data, both.indices.astype(index), both.indptr.astype(index)), shape=both.shape)

@@ -26,7 +26,7 @@ class SparseEngine:
     def __init__(self, X, pairs: Pairs, *, cutoff=None, threads=None, scale=None):
         self._X, self._unit = in_unit_box(X)
         S = pairs.sqdist if scale is None else pairs.scaled(scale.rho).sqdist
-        S = sparse.csr_array(S)
+        S = S if sparse.issparse(S) else sparse.csr_array(np.maximum(S, ZERO))  # a sparse matrix would lose zeros
         data = S.data * (pairs.unit / self._unit) ** 2
         self._at_center = S.data <= ZERO * 1e10  # the point itself and its duplicates
         data[S.indices == np.repeat(np.arange(len(self._X)), np.diff(S.indptr))] = np.inf

@@ -10,12 +10,14 @@ from ..search import Curve, choose, log_grid, minima_of, resampled_interval
 from ..selection import Selection
 from ..validation import check_points
 
-__all__ = ["ISOLATED", "BandwidthSelector", "least_of", "search_grid"]
+__all__ = ["ISOLATED", "BandwidthSelector", "least_of", "locality_bound", "search_grid"]
 
 # A point whose neighbours weigh less than this together counts as isolated (the paper's γ).
 ISOLATED = 1e-4
 # Below ε_min all but this share of the evaluation points are isolated: GC's D is at least 0.95 there, nothing is missed.
 _NOT_ISOLATED = 0.05
+# So many effective neighbours, the point itself counted, are local however few points there are.
+_FEWEST_NEIGHBOURS = 4.0
 
 
 class BandwidthSelector(BaseEstimator):
@@ -55,6 +57,21 @@ def search_grid(engine, nearest, n_points):
             "rescale the data."
         )
     return log_grid(low, high)
+
+
+def locality_bound(bandwidths, effective, n_points, max_share):
+    """The largest bandwidth at which neighbourhoods are local: they hold at most this share of all points.
+
+    ``effective`` (n, m) are effective neighbours of some points at the bandwidths; their median counts, and the bound is
+    interpolated in log ε.
+    """
+    share = np.median(effective, axis=0) / n_points
+    max_share = max(max_share, _FEWEST_NEIGHBOURS / n_points)
+    if share[-1] <= max_share:
+        return float(bandwidths[-1])
+    if share[0] > max_share:
+        return float(bandwidths[0])
+    return float(np.exp(np.interp(max_share, np.maximum.accumulate(share), np.log(bandwidths))))
 
 
 def least_of(curve: Curve, method, *, random_state=None, ends=True, details=None) -> Selection:

@@ -17,12 +17,9 @@ from ..local_scale import resolve_scale
 from ..search import Curve, choose, minima_of, refine, resampled_interval
 from ..selection import Selection, Status
 from ..validation import check_choice, check_n_sample, check_number, check_working_dim
-from .base import ISOLATED, BandwidthSelector, search_grid
+from .base import ISOLATED, BandwidthSelector, locality_bound, search_grid
 
 __all__ = ["GeometricConsistency"]
-
-# So many effective neighbours, the point itself counted, are local however few points there are.
-_FEWEST_NEIGHBOURS = 4.0
 
 
 class GeometricConsistency(BandwidthSelector):
@@ -143,7 +140,7 @@ class GeometricConsistency(BandwidthSelector):
         sums = engine.row_sums(bandwidths)
         scan = problem.curve(bandwidths, sums)
         share = np.median(scan.effective_neighbors, axis=0) / len(points)
-        bound = _bound(bandwidths, share, max(self.max_share, _FEWEST_NEIGHBOURS / len(points)))
+        bound = locality_bound(bandwidths, scan.effective_neighbors, len(points), self.max_share)
 
         def refined(new):
             # With a cut-off the sums jump, and cannot be interpolated; over few pairs there is no need to.
@@ -176,17 +173,14 @@ class GeometricConsistency(BandwidthSelector):
             status=status,
             method="gc" if self.dual else "gc_inverse",
             bound=bound,
-            details={"scanned": bandwidths, "share": share, "sample": sample, "per_point": curve.values},
+            details={
+                "scanned": bandwidths,
+                "share": share,
+                "sample": sample,
+                "per_point": curve.values,
+                "effective_neighbors": scan.effective_neighbors,
+            },
         )
-
-
-def _bound(bandwidths, share, max_share):
-    """The largest bandwidth whose share of effective neighbours stays within the bound, interpolated in log ε."""
-    if share[-1] <= max_share:
-        return float(bandwidths[-1])
-    if share[0] > max_share:
-        return float(bandwidths[0])
-    return float(np.exp(np.interp(max_share, np.maximum.accumulate(share), np.log(bandwidths))))
 
 
 def _between(bandwidths, sums, new):

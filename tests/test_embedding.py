@@ -1,0 +1,194 @@
+"""Spectrum and maps: exact cases, another library, new points, graphs in several components."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.manifold import SpectralEmbedding
+
+import geolap
+from geolap.datasets import make_hourglass, make_sphere
+from geolap.engines.pairs import all_pairs, nearest_pairs
+from geolap.graph import kernel_graph
+from geolap.spectrum import largest_eigenpairs, smooth_spectrum
+
+
+def circle(n):
+    theta = 2 * np.pi * np.arange(n) / n
+    return np.column_stack([np.cos(theta), np.sin(theta)])
+
+
+def test_circle_has_the_eigenvalues_of_a_circle():
+    X = circle(400)
+    eigenmap = geolap.LaplacianEigenmap(n_components=6, bandwidth=0.1).fit(X)
+    np.testing.assert_allclose(eigenmap.eigenvalues_, [1, 1, 4, 4, 9, 9], rtol=0.02)
+    # The first two coordinates are a circle again.
+    radius = np.linalg.norm(eigenmap.embedding_[:, :2], axis=1)
+    np.testing.assert_allclose(radius, radius[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_neighbors", [None, 12])
+def test_same_map_as_scikit_learn_on_the_same_graph(n_neighbors):
+    X = make_hourglass(500, noise=0.01, random_state=0).data
+    eigenmap = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.3, n_neighbors=n_neighbors, self_weights=False).fit(X)
+    affinity = eigenmap.graph_.renormalized()
+    other = SpectralEmbedding(n_components=3, affinity="precomputed", random_state=0)
+    theirs = other.fit_transform(affinity if n_neighbors is None else affinity.tocsr())
+    ours = eigenmap.embedding_
+    signs = np.sign((ours * theirs).sum(axis=0))
+    np.testing.assert_allclose(ours, theirs * signs, atol=1e-6 * np.abs(ours).max())
+
+
+def test_signs_are_fixed_and_vectors_normalised():
+    X = make_sphere(300, random_state=0).data
+    eigenmap = geolap.LaplacianEigenmap(n_components=4, bandwidth=0.5).fit(X)
+    phi, mass = eigenmap.embedding_, eigenmap.graph_.renormalized_degrees
+    assert (phi[np.abs(phi).argmax(axis=0), np.arange(4)] > 0).all()
+    np.testing.assert_allclose((phi * mass[:, None]).T @ phi, np.eye(4), atol=1e-9)
+    np.testing.assert_allclose(mass @ phi, 0.0, atol=1e-9 * mass.max())
+    # Diffusion maps: ψ has mean square 1 in the stationary distribution, times a power of the eigenvalue.
+    pi = mass / mass.sum()
+    for time in (0.0, 1.0, 3.0):
+        diffusion = geolap.DiffusionMap(n_components=4, bandwidth=0.5, diffusion_time=time).fit(X)
+        np.testing.assert_allclose(pi @ diffusion.embedding_**2, diffusion.eigenvalues_ ** (2 * time), rtol=1e-8)
+        P = diffusion.graph_.transition()
+        np.testing.assert_allclose(P @ diffusion.embedding_, diffusion.embedding_ * diffusion.eigenvalues_, atol=1e-9)
+
+
+def test_diffusion_distances_are_straight_distances_on_the_map():
+    X = make_sphere(60, random_state=0).data
+    diffusion = geolap.DiffusionMap(n_components=59, bandwidth=0.8, diffusion_time=2.0).fit(X)
+    P = np.linalg.matrix_power(diffusion.graph_.transition(), 2)
+    pi = diffusion.graph_.renormalized_degrees
+    pi = pi / pi.sum()
+    truth = np.sqrt((((P[:, None] - P[None]) ** 2) / pi).sum(axis=2))
+    straight = np.linalg.norm(diffusion.embedding_[:, None] - diffusion.embedding_[None], axis=2)
+    np.testing.assert_allclose(straight, truth, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"cutoff": 4.0}, {"n_neighbors": 40}, {"local_scale": 20}, {"renormalization": 0.0}, {"self_weights": False}],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", [geolap.LaplacianEigenmap, geolap.DiffusionMap])
+def test_new_points_fall_where_they_belong(kind, params):
+    X = make_sphere(1500, random_state=0).data
+    new = make_sphere(100, random_state=1).data
+    model = kind(n_components=3, bandwidth=0.4, **params).fit(X)
+    np.testing.assert_array_equal(model.transform(X[:20]), model.embedding_[:20])
+    # The first three eigenfunctions span the linear functions; what new points get must be the same linear functions.
+    linear = np.linalg.lstsq(X, model.embedding_, rcond=None)[0]
+    size = np.abs(model.embedding_).max()
+    # Where scales vary, P alone has a drift, and its eigenvectors are not those of Δ.
+    tolerance = 0.15 if "local_scale" in params or "n_neighbors" in params else 0.08
+    assert np.abs(X @ linear - model.embedding_).max() < 2 * tolerance * size
+    assert np.abs(new @ linear - model.transform(new)).max() < 2 * tolerance * size
+
+
+def test_nystrom_is_the_eigenvalue_equation():
+    # A point left out of the graph, then asked for: its row of the eigenvalue equation must hold.
+    X = make_sphere(200, random_state=0).data
+    model = geolap.LaplacianEigenmap(n_components=2, bandwidth=0.6).fit(X)
+    x = make_sphere(4, random_state=3).data
+    w = np.exp(-((x[:, None] - X[None]) ** 2).sum(axis=2) / 0.6**2) / model.graph_.degrees
+    P = w / w.sum(axis=1, keepdims=True)
+    expected = (P @ model.embedding_) / (1 - model.eigenvalues_ * 0.6**2 / 4)
+    np.testing.assert_allclose(model.transform(x), expected, rtol=1e-9)
+
+
+def two_pieces():
+    return np.vstack([make_sphere(120, random_state=0).data, 100 + 0.5 * make_sphere(60, random_state=1).data])
+
+
+def test_disconnected_graphs_are_reported_and_embedded():
+    X = two_pieces()
+    message = r"at bandwidth 0\.5 it has 2 components \(of 120, 60 points\): the first 1 coordinates only tell them apart"
+    with pytest.warns(UserWarning, match=message):
+        whole = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.5).fit(X)
+    assert whole.n_graph_components_ == 2
+    np.testing.assert_array_equal(whole.component_labels_, np.repeat([0, 1], [120, 60]))
+    assert whole.eigenvalues_[0] == 0.0
+    first = whole.embedding_[:, 0]
+    np.testing.assert_allclose(first[:120], first[0])
+    np.testing.assert_allclose(first[120:], first[120])
+    assert np.isfinite(whole.embedding_).all()
+    with pytest.raises(ValueError, match=message):
+        geolap.LaplacianEigenmap(n_components=3, bandwidth=0.5, disconnected="error").fit(X)
+
+
+@pytest.mark.parametrize("kind", [geolap.LaplacianEigenmap, geolap.DiffusionMap])
+def test_separate_components_are_embedded_as_if_alone(kind):
+    X = two_pieces()
+    separate = kind(n_components=2, bandwidth=0.5, disconnected="separate").fit(X)
+    for c, rows in enumerate((slice(0, 120), slice(120, 180))):
+        alone = kind(n_components=2, bandwidth=0.5).fit(X[rows])
+        np.testing.assert_allclose(separate.eigenvalues_[c], alone.eigenvalues_, rtol=1e-9)
+        signs = np.sign((separate.embedding_[rows] * alone.embedding_).sum(axis=0))
+        np.testing.assert_allclose(separate.embedding_[rows] * signs, alone.embedding_, atol=1e-9)
+        new = X[rows][:5] * 1.001
+        np.testing.assert_allclose(separate.transform(new) * signs, alone.transform(new), atol=1e-9)
+
+
+def test_a_graph_of_nothing_but_isolated_points_is_no_trouble():
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    with pytest.warns(UserWarning, match="it has 30 components"):
+        model = geolap.LaplacianEigenmap(n_components=3, bandwidth=1e-9).fit(X)
+    assert np.isfinite(model.embedding_).all()
+    np.testing.assert_array_equal(model.eigenvalues_, 0.0)
+    separate = geolap.LaplacianEigenmap(n_components=3, bandwidth=1e-9, disconnected="separate").fit(X)
+    np.testing.assert_array_equal(separate.embedding_, 0.0)
+
+
+def test_new_points_out_of_reach_are_reported():
+    X = make_sphere(100, random_state=0).data
+    far = np.array([[50.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    for params in ({}, {"cutoff": 3.0}):
+        model = geolap.LaplacianEigenmap(bandwidth=0.5, **params).fit(X)
+        with pytest.warns(UserWarning, match=r"1 of 2 have none at bandwidth 0\.5 and take the values of the nearest"):
+            result = model.transform(far)
+        assert np.isfinite(result).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.transform(far[1:])
+
+
+def test_unseen_dimensions_and_too_many_coordinates_are_refused():
+    X = make_sphere(50, random_state=0).data
+    model = geolap.LaplacianEigenmap(bandwidth=0.5).fit(X)
+    with pytest.raises(ValueError, match=r"X has 2 features, but LaplacianEigenmap is expecting 3"):
+        model.transform(X[:, :2])
+    with pytest.raises(ValueError, match=r"n_components must be less than the number of points; 50 was given for 50"):
+        geolap.LaplacianEigenmap(n_components=50, bandwidth=0.5).fit(X)
+    with pytest.raises(ValueError, match=r"diffusion_time must be a number of at least 0; -1 was given"):
+        geolap.DiffusionMap(bandwidth=0.5, diffusion_time=-1).fit(X)
+
+
+@pytest.mark.parametrize("n", [400, 2500])
+def test_solvers_agree(n):
+    # Direct below 500 points of a sparse graph and 1500 of a full one, Lanczos beyond.
+    X = make_hourglass(n, random_state=0).data
+    full = kernel_graph(all_pairs(X), 0.2).symmetric()
+    values, vectors, residual = largest_eigenpairs(full, 8)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(full)[: -8 - 1 : -1], rtol=1e-9)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(8), atol=1e-9)
+    assert residual < 1e-7
+
+
+def test_local_scales_give_the_spectrum_of_the_manifold():
+    # A circle with density 1 + 0.8 cos θ: bandwidths follow the density, eigenvalues must not.
+    rng = np.random.default_rng(0)
+    theta = rng.uniform(0, 2 * np.pi, 20000)
+    theta = theta[rng.uniform(size=len(theta)) < (1 + 0.8 * np.cos(theta)) / 1.8][:3000]
+    X = np.column_stack([np.cos(theta), np.sin(theta)])
+    scale = geolap.neighbor_scale(X, 200, intrinsic_dim=1)
+    assert scale.rho.max() > 3 * scale.rho.min()
+    spectrum = smooth_spectrum(kernel_graph(all_pairs(X).scaled(scale.rho), 0.05, scale=scale), 5)
+    np.testing.assert_allclose(spectrum.eigenvalues, [0, 1, 1, 4, 4], atol=0.03, rtol=0.03)
+
+
+def test_nearest_neighbour_graphs_are_solved_sparse():
+    X = make_sphere(2000, random_state=0).data
+    spectrum = smooth_spectrum(kernel_graph(nearest_pairs(X, 30), 0.15), 4)
+    assert spectrum.residual < 1e-8
+    assert spectrum.n_components == 1

@@ -1,0 +1,188 @@
+"""Labels of a few points spread to all: the closed form, the benchmark, new points, bad labels."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.semi_supervised import LabelSpreading
+
+import geolap
+from geolap.datasets import load_ssl_book, make_sphere
+from geolap.smooth_regression import smooth_fit
+
+# At most so many per cent wrong on the unlabelled points, mean of the 12 splits of 100 labels.
+MOST_WRONG = {"digit1": 2.5, "g241c": 15.0, "g241d": 11.0, "usps": 6.0, "bci": 47.0, "coil": 25.0}
+
+
+def two_spheres(n=200):
+    X = np.vstack([make_sphere(n, random_state=0).data, make_sphere(n, random_state=1).data + np.array([2.5, 0, 0])])
+    truth = np.repeat([0, 1], n)
+    y = np.full(2 * n, -1)
+    known = np.r_[0:10, n : n + 10]
+    y[known] = truth[known]
+    return X, y, truth
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_left_out_predictions_are_those_of_fits_without_the_label(classes):
+    rng = np.random.default_rng(0)
+    Phi, eigenvalues = rng.standard_normal((50, 8)), np.linspace(0, 1, 8)
+    labelled = rng.choice(50, 20, replace=False)
+    target = np.where(rng.standard_normal((20, 3)) > 0, 1.0, -1.0)
+    setting = {"classes": classes, "sizes": (6,), "powers": (2.0,), "penalties": (0.3,)}
+    fit = smooth_fit(Phi, eigenvalues, labelled, target, **setting)
+    for k in range(20):
+        others = np.delete(np.arange(20), k)
+        without = smooth_fit(Phi, eigenvalues, labelled[others], target[others], **setting)
+        np.testing.assert_allclose(fit.left_out[k], without.scores[labelled[k]], rtol=1e-8)
+
+
+def test_scores_minimise_the_penalised_squares():
+    rng = np.random.default_rng(0)
+    Phi, eigenvalues = rng.standard_normal((40, 5)), np.array([0.1, 0.2, 0.5, 1.0, 1.5])
+    Phi /= np.sqrt((Phi**2).mean(axis=0))
+    labelled, target = np.arange(12), rng.standard_normal((12, 1))
+    m, mu = 2.0, 0.7
+    fit = smooth_fit(Phi, eigenvalues, labelled, target, classes=False, sizes=(5,), powers=(m,), penalties=(mu,))
+    A = Phi[labelled]
+    a = np.linalg.solve(A.T @ A + mu * np.diag(eigenvalues**m), A.T @ target)
+    np.testing.assert_allclose(fit.scores, Phi @ a, rtol=1e-9)
+    assert (fit.size, fit.power, fit.penalty) == (5, m, mu)
+
+
+@pytest.mark.parametrize("name", MOST_WRONG)
+def test_errors_on_the_real_benchmark(name):
+    data = load_ssl_book(name)
+    bandwidth = geolap.GeometricConsistency(random_state=0).fit(data.data).bandwidth_
+    wrong, theirs = [], []
+    for rows in data.splits:
+        y = np.full(len(data.target), -1)
+        y[rows] = data.target[rows]
+        unlabelled = y < 0
+        ours = geolap.LaplacianClassifier(bandwidth).fit(data.data, y)
+        wrong.append(np.mean(ours.transduction_[unlabelled] != data.target[unlabelled]))
+        with np.errstate(invalid="ignore"):
+            spread = LabelSpreading().fit(data.data, y)
+        theirs.append(np.mean(spread.transduction_[unlabelled] != data.target[unlabelled]))
+    assert 100 * np.mean(wrong) <= MOST_WRONG[name]
+    assert np.mean(wrong) < np.mean(theirs)
+
+
+def test_labelled_points_keep_their_labels_and_others_are_found():
+    X, y, truth = two_spheres()
+    model = geolap.LaplacianClassifier(random_state=0).fit(X, y)
+    assert (model.transduction_ == truth).mean() > 0.97
+    np.testing.assert_array_equal(model.transduction_[y >= 0], truth[y >= 0])
+    new = np.vstack([make_sphere(50, random_state=2).data, make_sphere(50, random_state=3).data + np.array([2.5, 0, 0])])
+    assert (model.predict(new) == np.repeat([0, 1], 50)).mean() > 0.97
+    P = model.predict_proba(new)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(P.argmax(axis=1), model.predict(new))
+
+
+def test_probabilities_mean_what_they_say():
+    X, truth = load_digits(return_X_y=True)
+    y = truth.copy()
+    y[np.random.default_rng(0).permutation(len(y))[150:]] = -1
+    model = geolap.LaplacianClassifier(random_state=0).fit(X, y)
+    unlabelled = y < 0
+    P = model.predict_proba(X)[unlabelled]
+    right = P.argmax(axis=1) == truth[unlabelled]
+    assert right.mean() > 0.93
+    assert P.max(axis=1).mean() == pytest.approx(right.mean(), abs=0.06)
+    unsure = P.max(axis=1) < 0.8
+    assert right[unsure].mean() < right[~unsure].mean() - 0.2
+
+
+@pytest.mark.parametrize("kind", [str, object, float, np.int8])
+def test_labels_may_be_words_or_numbers(kind):
+    X, y, _ = two_spheres(60)
+    reference = geolap.LaplacianClassifier(0.7).fit(X, y).transduction_
+    if kind in (str, object):
+        words = np.array(["cat", "dog"])[reference]
+        given = np.array(["cat", "dog", "-1"] if kind is str else ["cat", "dog", None], dtype=kind)[y]
+        np.testing.assert_array_equal(geolap.LaplacianClassifier(0.7).fit(X, given).transduction_, words)
+    else:
+        given = y.astype(kind)
+        if kind is float:
+            given[given == -1] = np.nan
+        np.testing.assert_array_equal(geolap.LaplacianClassifier(0.7).fit(X, given).transduction_, reference)
+
+
+def test_given_parameters_are_used():
+    X, y, _ = two_spheres(60)
+    model = geolap.LaplacianClassifier(0.7, n_eigenvectors=7, power=3.0, penalty=0.1).fit(X, y)
+    assert (model.n_eigenvectors_, model.power_, model.penalty_) == (7, 3.0, 0.1)
+
+
+def test_components_without_labels_are_reported():
+    X, y, _ = two_spheres(60)
+    X = np.vstack([X, [[500.0, 0, 0], [500.1, 0, 0], [900.0, 0, 0]]])
+    y = np.r_[y, [-1, -1, -1]]
+    with pytest.warns(UserWarning, match=r"3 of 123 points are in components without one \(the graph has 3\)"):
+        model = geolap.LaplacianClassifier(0.7).fit(X, y)
+    assert model.n_unreached_ == 3
+    P = model.predict_proba(X)
+    assert np.isfinite(P).all()
+    np.testing.assert_allclose(P[-3:], 0.5)  # as many labels of each class: nothing is known there
+
+
+def test_a_graph_in_many_pieces_is_classified_piece_by_piece():
+    rng = np.random.default_rng(0)
+    X = np.vstack([100.0 * k + rng.standard_normal((10, 2)) for k in range(30)])
+    truth = np.repeat(np.arange(30) % 3, 10)
+    y = np.full(300, -1)
+    y[::10] = truth[::10]
+    model = geolap.LaplacianClassifier(3.0).fit(X, y)
+    assert model.n_graph_components_ == 30
+    np.testing.assert_array_equal(model.transduction_, truth)
+
+
+def test_sparse_kernels_classify_like_the_dense_one():
+    X, y, _ = two_spheres(400)
+    dense = geolap.LaplacianClassifier(0.35).fit(X, y).transduction_
+    for params in ({"cutoff": 4.0}, {"n_neighbors": 40}, {"n_neighbors": 40, "local_scale": 10}):
+        other = geolap.LaplacianClassifier(0.35, **params).fit(X, y)
+        assert (other.transduction_ == dense).mean() > 0.98
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (None, r"requires y to be passed, but the target y is None"),
+        (np.full(120, -1), r"at least two classes; y has 0 class\(es\), all points are unlabelled: label points"),
+        (np.zeros(120, dtype=int), r"at least two classes; y has 1 class\(es\), .*0.*: label points of another class"),
+        (np.zeros(7), r"y must have one entry for each of the 120 points; 7 were given: match them"),
+        (np.linspace(0, 1, 120), r"Unknown label type: .*numbers with fractions were given: use LaplacianRegressor"),
+        (np.zeros((120, 2)), r"y must have one dimension, one entry for each point; shape \(120, 2\) was given"),
+    ],
+)
+def test_bad_labels_are_answered_in_words(y, sentence):
+    X, _, _ = two_spheres(60)
+    with pytest.raises(ValueError, match=sentence):
+        geolap.LaplacianClassifier(0.7).fit(X, y)
+
+
+def test_regressor_finds_smooth_functions():
+    X = make_sphere(1000, random_state=0).data
+    truth = X[:, 2] ** 2 + X[:, 0]
+    y = np.where(np.arange(1000) < 80, truth, np.nan)
+    model = geolap.LaplacianRegressor(random_state=0).fit(X, y)
+    assert np.abs(model.transduction_ - truth)[80:].mean() < 0.05 * np.ptp(truth)
+    new = make_sphere(100, random_state=1).data
+    assert np.abs(model.predict(new) - new[:, 2] ** 2 - new[:, 0]).mean() < 0.06 * np.ptp(truth)
+    shifted = geolap.LaplacianRegressor(random_state=0).fit(X, 1e3 + 10 * y)
+    np.testing.assert_allclose(shifted.transduction_, 1e3 + 10 * model.transduction_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        (np.full(120, np.nan), r"At least two values must be known; 0 of 120 are"),
+        (np.array(["high"] * 120), r"Values must be numbers, NaN where unknown; .*: use LaplacianClassifier for classes"),
+        (np.r_[np.inf, np.zeros(119)], r"Values must be finite; the input y contains infinity"),
+    ],
+)
+def test_bad_values_are_answered_in_words(y, sentence):
+    X, _, _ = two_spheres(60)
+    with pytest.raises(ValueError, match=sentence):
+        geolap.LaplacianRegressor(0.7).fit(X, y)
