@@ -351,7 +351,7 @@ class GraphLaplacian(GraphEstimator):
     (1000, 1000)
     >>> z = X[:, 2]  # Δz = −2z on the unit sphere
     >>> round(float(z @ gl.laplacian_ @ z / (z @ z)), 1)
-    -1.9
+    -2.0
     """
 
     def __init__(
