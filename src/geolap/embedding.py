@@ -51,7 +51,9 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
                 "points: lower it."
             )
         separate = self.disconnected == "separate"
-        spectrum = smooth_spectrum(graph, self.n_components + 1, markov=self._markov, separate=separate)
+        spectrum = smooth_spectrum(
+            graph, self.n_components + 1, markov=self._markov, separate=separate, threads=self.threads
+        )
         self.component_labels_ = spectrum.components
         self.n_graph_components_ = spectrum.n_components
         if spectrum.n_components > 1 and not separate:

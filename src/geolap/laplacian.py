@@ -75,7 +75,8 @@ def scaled_rows(A, *, rows=None, columns=None):
     Only the entries are copied: the pattern is shared.
     """
     A.prune()  # slicing may leave room behind the last entry
-    factors = [] if rows is None else [np.repeat(rows, np.diff(A.indptr))]
-    factors += [] if columns is None else [columns[A.indices]]
-    data = A.data * np.prod(factors, axis=0).astype(A.dtype, copy=False)
-    return sparse.csr_array((data, A.indices, A.indptr), shape=A.shape)
+    data = np.ones(A.nnz) if columns is None else columns[A.indices]
+    if rows is not None:
+        data *= np.repeat(rows, np.diff(A.indptr))
+    data *= A.data
+    return sparse.csr_array((data.astype(A.dtype, copy=False), A.indices, A.indptr), shape=A.shape)

@@ -46,7 +46,7 @@ class _SmoothEstimator(GraphEstimator):
         graph = self._fit_graph(X, labels)
         sizes = SIZES if graph.n_points <= _MANY_POINTS else tuple(s for s in SIZES if s <= _SIZE_OF_MANY)
         sizes = sizes if self.n_eigenvectors is None else (self.n_eigenvectors,)
-        functions = smooth_functions(graph, known, max(sizes))
+        functions = smooth_functions(graph, known, max(sizes), threads=self.threads)
         fit = functions.fit(
             known,
             target,

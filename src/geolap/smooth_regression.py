@@ -187,13 +187,13 @@ class SmoothFunctions:
         return replace(fit, scores=scores)
 
 
-def smooth_functions(graph: KernelGraph, labelled, size) -> SmoothFunctions:
+def smooth_functions(graph: KernelGraph, labelled, size, *, threads=None) -> SmoothFunctions:
     """The ``size`` smoothest functions for these labelled points, and those that tell components apart."""
     components = graph_components(graph)
     rows = np.flatnonzero(np.isin(components, components[labelled]))
     free = len(np.unique(components[rows])) - 1
     part = graph if len(rows) == graph.n_points else graph.restricted(rows)
-    spectrum = smooth_spectrum(part, min(size + free, len(rows)))
+    spectrum = smooth_spectrum(part, min(size + free, len(rows)), threads=threads)
     return SmoothFunctions(rows, spectrum.vectors, graph.bandwidth**2 / 4.0 * spectrum.eigenvalues, components, free)
 
 

@@ -1,0 +1,159 @@
+"""What is built with ε̂: errors on the benchmark sets, gains of other parameters, speed at 20 000 and 100 000 points.
+
+python benchmarks/estimators.py labels     the classifier on the six sets, beside scikit-learn's LabelSpreading
+python benchmarks/estimators.py scales     COIL with one bandwidth, with local scales, and with nearest neighbours
+python benchmarks/estimators.py search     λ, k and the cut-off by geometric consistency
+python benchmarks/estimators.py metric     lengths and areas on the sphere and the swiss roll
+python benchmarks/estimators.py speed      the map of 20 000 points, labels of 100 000
+python benchmarks/estimators.py            all of them, some ten minutes on two cores
+"""
+
+import sys
+import time
+import warnings
+
+import numpy as np
+from scipy.spatial import ConvexHull, Delaunay
+from sklearn.neighbors import kneighbors_graph
+from sklearn.semi_supervised import LabelSpreading
+
+import geolap
+from geolap.datasets import load_ssl_book, make_dome, make_hourglass, make_sphere, make_swiss_roll, make_torus
+
+SETS = ("digit1", "usps", "bci", "g241c", "g241d", "coil")
+
+
+def test_error(data, make):
+    """Per cent wrong on the unlabelled points, mean of the splits."""
+    wrong = []
+    for rows in data.splits:
+        y = np.full(len(data.target), -1)
+        y[rows] = data.target[rows]
+        unlabelled = y < 0
+        model = make().fit(data.data, y)
+        wrong.append(np.mean(model.transduction_[unlabelled] != data.target[unlabelled]))
+    return 100 * np.mean(wrong)
+
+
+def labels():
+    print("error in % on the unlabelled points, 100 labels, mean of 12 splits; ε by geometric consistency")
+    print(f"{'set':<8}{'ε':>8}{'geolap':>9}{'LabelSpreading':>16}{'seconds a fit':>15}")
+    for name in SETS:
+        data = load_ssl_book(name)
+        bandwidth = geolap.GeometricConsistency(random_state=0).fit(data.data).bandwidth_
+        start = time.perf_counter()
+        ours = test_error(data, lambda eps=bandwidth: geolap.LaplacianClassifier(eps))
+        seconds = (time.perf_counter() - start) / len(data.splits)
+        theirs = test_error(data, LabelSpreading)
+        print(f"{name:<8}{bandwidth:>8.4g}{ours:>9.2f}{theirs:>16.2f}{seconds:>15.2f}")
+
+
+def scales():
+    data = load_ssl_book("coil")
+    print("COIL, six classes: 24 closed curves of different sizes")
+    print(f"{'graph':<44}{'ε':>8}{'D':>8}{'error %':>9}")
+    graphs = {
+        "one bandwidth": {},
+        "local scale, 10th neighbour": {"local_scale": geolap.neighbor_scale(data.data, 10)},
+        "local scale, regional": {"local_scale": geolap.regional_scale(data.data, random_state=0)},
+        "20 nearest neighbours": {"n_neighbors": 20},
+        "20 nearest neighbours, local scale, 10th": {
+            "n_neighbors": 20,
+            "local_scale": geolap.neighbor_scale(data.data, 10),
+        },
+    }
+    for name, params in graphs.items():
+        selection = geolap.GeometricConsistency(random_state=0, **params).fit(data.data).selection_
+        score = min(m.score for m in selection.minima if m.bandwidth == selection.bandwidth)
+        error = test_error(data, lambda s=selection, p=params: geolap.LaplacianClassifier(s.bandwidth, **p))
+        print(f"{name:<44}{selection.bandwidth:>8.4g}{score:>8.3f}{error:>9.2f}")
+
+
+def search():
+    print("parameters by geometric consistency: D at the best ε alone, at the optimum, and whether the gain is clear")
+    samples = {
+        "dome": (make_dome(1500, noise=0.01, random_state=0).data, 2),
+        "torus": (make_torus(1500, noise=0.01, random_state=0).data, 2),
+        "digit1": (load_ssl_book("digit1").data, 1),
+    }
+    for name, (X, dim) in samples.items():
+        for parameters in ({"renormalization": (0, 1.5)}, {"n_neighbors": (5, 200)}, {"cutoff": (1.5, 4)}):
+            start = time.perf_counter()
+            selector = geolap.GeometricConsistency(working_dim=dim)
+            found = geolap.ConsistencySearch(parameters, selector=selector, random_state=0).fit(X)
+            best = {key: round(value, 3) for key, value in found.best_params_.items()}
+            gain = found.gain_
+            print(
+                f"{name:<8}{found.best_score_ + gain.distortion:>7.4f} →{found.best_score_:>7.4f}  "
+                f"{'clear' if gain.clear else 'not clear':<10}{best}, {len(found.surface_)} tried, "
+                f"{time.perf_counter() - start:.0f} s"
+            )
+
+
+def ratios(metric, graph, truth, pairs):
+    paths = [metric.geodesic_path(graph, i, j) for i, j in pairs]
+    corrected = np.array([metric.length(path) for path in paths]) / truth
+    plain = np.array([metric.length(path, corrected=False) for path in paths]) / truth
+    return corrected, plain
+
+
+def metric():
+    print("lengths of 50 geodesics and area, over the truth; in brackets on the map itself")
+    rng = np.random.default_rng(0)
+    for n in (1000, 4000):
+        X = make_sphere(n, random_state=0).data
+        model = geolap.GraphLaplacian(random_state=0).fit(X)
+        y = geolap.LaplacianEigenmap(n_components=3, bandwidth=model.bandwidth_).fit_transform(X)
+        G = geolap.riemannian_metric(y, model.laplacian_, intrinsic_dim=2)
+        pairs = rng.choice(n, (50, 2), replace=False)
+        truth = np.arccos(np.clip((X[pairs[:, 0]] * X[pairs[:, 1]]).sum(axis=1), -1, 1))
+        triangles = ConvexHull(X).simplices
+        report_metric("sphere", n, G, kneighbors_graph(X, 15), truth, pairs, triangles, 4 * np.pi)
+    for n in (4000, 8000, 16000):
+        roll = make_swiss_roll(n, random_state=0)
+        X, u = roll.data, roll.coordinates
+        model = geolap.GraphLaplacian(geolap.GeometricConsistency(working_dim=2, random_state=0)).fit(X)
+        y = geolap.LaplacianEigenmap(n_components=5, bandwidth=model.bandwidth_).fit_transform(X)
+        G = geolap.riemannian_metric(y, model.laplacian_, intrinsic_dim=2)
+        pairs = rng.choice(n, (50, 2), replace=False)
+        truth = np.linalg.norm(u[pairs[:, 0]] - u[pairs[:, 1]], axis=1)
+        triangles = Delaunay(u).simplices
+        corners = u[triangles]
+        sides = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+        short = sides < model.bandwidth_  # without the slivers along the hull
+        area = 0.5 * np.abs(np.linalg.det(corners[short][:, 1:] - corners[short][:, :1])).sum()
+        report_metric("swiss roll", n, G, kneighbors_graph(X, 15), truth, pairs, triangles[short], area)
+
+
+def report_metric(name, n, G, graph, truth, pairs, triangles, area):
+    corrected, plain = ratios(G, graph, truth, pairs)
+    print(
+        f"{name:<11}{n:>6} points: lengths {corrected.mean():.3f} ± {corrected.std():.3f} ({plain.mean():.3f}), area "
+        f"{G.area(triangles) / area:.3f} ({G.area(triangles, corrected=False) / area:.4f})"
+    )
+
+
+def speed():
+    X = make_hourglass(20_000, noise=0.01, noise_dims=10, random_state=0).data
+    start = time.perf_counter()
+    eigenmap = geolap.LaplacianEigenmap(n_components=3, random_state=0).fit(X)
+    seconds = time.perf_counter() - start
+    print(f"LaplacianEigenmap, N=20000, r=13: {seconds:.0f} s (at most 30), ε̂ = {eigenmap.bandwidth_:.3f}, ", end="")
+    print(f"{eigenmap.graph_.weights.nnz:.2g} entries, cut off at {eigenmap.cutoff_:g}·ε")
+    X = make_hourglass(100_000, noise=0.01, noise_dims=10, random_state=0)
+    truth = (np.sin(3 * X.coordinates[:, 1]) * X.coordinates[:, 0] > 0).astype(int)
+    y = np.where(np.random.default_rng(0).permutation(100_000) < 500, truth, -1)
+    start = time.perf_counter()
+    model = geolap.LaplacianClassifier(random_state=0).fit(X.data, y)
+    seconds = time.perf_counter() - start
+    wrong = np.mean(model.transduction_[y < 0] != truth[y < 0])
+    print(f"LaplacianClassifier, N=100000, r=13, 500 labels: {seconds:.0f} s, {100 * wrong:.1f} % wrong, ", end="")
+    print(f"ε̂ = {model.bandwidth_:.3f}, {model.n_neighbors_} neighbours, {model.graph_.weights.nnz:.2g} entries")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", RuntimeWarning)
+    parts = {f.__name__: f for f in (labels, scales, search, metric, speed)}
+    for part in sys.argv[1:] or parts:
+        parts[part]()
+        print()
