@@ -24,6 +24,7 @@ lint: $(STAMP)-dev
 bench: $(STAMP)-dev
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/estimators.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv

@@ -6,15 +6,18 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer, kneighbors_graph
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import geolap
 from geolap.datasets import make_sphere
+from geolap.engines.pairs import nearest_neighbors
 
 ESTIMATORS = [
     geolap.GraphLaplacian(random_state=0),
@@ -167,9 +170,30 @@ def test_transformers_are_not_touched(sphere):
         ({"n_neighbors": 300}, None, r"n_neighbors must be less than the number of points; 300 was given for 300 points"),
         ({"n_neighbors": 0}, None, r"n_neighbors must be a whole number of at least 1; 0 was given"),
         ({"n_neighbors": 5, "neighbors": np.eye(300)}, None, r"Either n_neighbors or neighbors .*: leave out one of them"),
+        (
+            {"neighbors": KNeighborsTransformer(mode="connectivity")},
+            None,
+            r"distances; its mode is 'connectivity'",
+        ),
+        ({"threads": 0, "bandwidth": 1.0}, None, r"threads must be a whole number of at least 1; 0 was given"),
+        ({"local_scale": 300}, None, r"local_scale must be a number of at least 1 and at most 299; 300 was given"),
+        (
+            {"local_scale": geolap.LocalScale(np.ones(300), np.nan)},
+            None,
+            r"of a LocalScale must be a number above 0",
+        ),
+        (
+            {"bandwidth": geolap.GeometricConsistency(n_neighbors=8)},
+            None,
+            r"its selector was given n_neighbors=8: give n_neighbors to the estimator instead",
+        ),
         ({"neighbors": np.eye(7)}, None, r"must have 300 rows and columns, one for each point; shape \(7, 7\) was given"),
         ({"local_scale": "nearest"}, None, r"local_scale must be one of 'regional'; 'nearest' was given"),
-        ({"local_scale": 2.5}, None, r"local_scale must be None, a number of neighbours or a LocalScale; 2\.5 was given"),
+        (
+            {"local_scale": 2.5},
+            None,
+            r"local_scale must be None, .*, 'regional' or a LocalScale; 2\.5 was given",
+        ),
         ({"local_scale": geolap.LocalScale(np.ones(3), 2)}, None, r"one positive finite number for each of the 300 points"),
         ({"metric": "cosine"}, None, r"metric must be one of 'euclidean', 'precomputed'; 'cosine' was given"),
         ({"metric": "precomputed", "bandwidth": "gc"}, np.eye(3), r"pass a number, or pass the points and your matrix as"),
@@ -194,12 +218,109 @@ def test_bad_parameters_are_answered_in_words(params, X, sentence, sphere):
 
 def test_too_many_entries_are_forecast(sphere, monkeypatch):
     monkeypatch.setattr("geolap.graph_laplacian._MOST_ENTRIES", 10_000)
-    with pytest.raises(ValueError, match=r"cut off at 3·ε = 1\.5 this one would have about .* GiB\): set n_neighbors"):
+    with pytest.raises(ValueError, match=r"cut off at 3·ε = 1\.5 this one would have about .* GiB, .*\): set n_neighbors"):
         geolap.GraphLaplacian(0.5, cutoff=3.0).fit(sphere)
     # Where ε is ours to choose, nearest neighbours take the place of the cut-off, and ε is that of their graph.
     monkeypatch.setattr("geolap.graph_laplacian._MOST_POINTS_OF_FULL", 100)
     monkeypatch.setattr("geolap.graph_laplacian._NEIGHBORS_INSTEAD", 20)
-    model = geolap.GraphLaplacian(random_state=0).fit(sphere)
+    with pytest.warns(UserWarning, match=r"each point is joined with its 20 nearest instead, at a bandwidth for that graph"):
+        model = geolap.GraphLaplacian(random_state=0).fit(sphere)
     assert (model.n_neighbors_, model.cutoff_) == (20, None)
     assert model.bandwidth_ == geolap.GeometricConsistency(n_neighbors=20, random_state=0).fit(sphere).bandwidth_
     assert 0.001 < model.dropped_weight_ < 0.1
+
+
+# ---- awkward data
+
+
+def test_points_far_out_in_single_precision_stay_finite(sphere):
+    for distance in (3.0, 4.0, 4.5, 5.0, 40.0):
+        X = np.vstack([sphere, [[1.0 + distance, 0, 0]]]).astype(np.float32)
+        model = geolap.GraphLaplacian(0.5, self_weights=False).fit(X)
+        assert np.isfinite(model.laplacian_).all()
+        np.testing.assert_allclose(model.transition_.sum(axis=1), 1.0, rtol=1e-5)
+    steep = geolap.GraphLaplacian(0.05, self_weights=False, renormalization=5).fit(sphere)
+    assert np.isfinite(steep.laplacian_).all()
+
+
+def test_more_duplicates_than_neighbours():
+    X = np.repeat(np.random.default_rng(0).standard_normal((50, 3)), 10, axis=0)
+    model = geolap.GraphLaplacian(0.5, n_neighbors=5).fit(X)
+    assert np.isfinite(model.laplacian_.toarray()).all()
+    with pytest.raises(ValueError, match=r"all that are joined are duplicates: remove duplicates, or raise n_neighbors"):
+        geolap.GraphLaplacian(n_neighbors=5, random_state=0).fit(X)
+    few = np.vstack([np.zeros((100, 2)), np.random.default_rng(0).standard_normal((5, 2))])
+    assert np.isfinite(geolap.GraphLaplacian(n_neighbors=3, random_state=0).fit(few).laplacian_.toarray()).all()
+    with pytest.warns(UserWarning, match="components"):
+        local = geolap.LaplacianEigenmap(local_scale=7, bandwidth=0.5).fit(few)
+    assert local.n_graph_components_ < 10
+
+
+def test_connections_are_not_taken_for_distances(sphere):
+    with pytest.warns(UserWarning, match=r"all those given are 1, as in a graph of connections: use mode='distance'"):
+        geolap.GraphLaplacian(0.5, neighbors=kneighbors_graph(sphere, 10)).fit(sphere)
+
+
+def test_what_the_user_does_to_the_matrices_does_not_reach_the_graph(sphere):
+    model = geolap.GraphLaplacian(0.3, n_neighbors=8).fit(sphere)
+    for matrix in (model.transition_, model.laplacian_):
+        matrix.data[matrix.data < 0.1] = 0
+        matrix.eliminate_zeros()
+    W = model.graph_.weights
+    assert abs(W - W.T).max() == 0
+
+
+def test_an_extreme_new_point_does_not_change_the_others(sphere):
+    model = geolap.LaplacianEigenmap(bandwidth=0.7).fit(sphere)
+    new = sphere[:7] + 0.1
+    for size in (1e10, 1e155, 1.7e308):
+        with pytest.warns(UserWarning, match="1 of 8 have none"):
+            together = model.transform(np.vstack([new, [[size] * 3]]))
+        np.testing.assert_array_equal(together[:7], model.transform(new))
+
+
+def test_an_extreme_training_point_is_reported(sphere):
+    with pytest.raises(ValueError, match=r"points are up to about 1e\+155 apart: rescale the data, or remove outliers"):
+        geolap.GraphLaplacian(0.5).fit(np.vstack([sphere, [[1e155, 0, 0]]]))
+
+
+@pytest.mark.parametrize("kind", [list, pd.DataFrame, pl.DataFrame, sparse.coo_array, sparse.csr_matrix, sparse.csc_array])
+def test_distances_come_in_any_container(kind, sphere):
+    D = cdist(sphere, sphere)
+    given = D.tolist() if kind is list else kind(D)
+    model = geolap.LaplacianEigenmap(bandwidth=0.6, metric="precomputed").fit(given)
+    reference = geolap.LaplacianEigenmap(bandwidth=0.6).fit(sphere)
+    np.testing.assert_allclose(model.eigenvalues_, reference.eigenvalues_, rtol=1e-9)
+    new = make_sphere(9, random_state=5).data
+    distances = cdist(new, sphere)
+    result = model.transform(distances.tolist() if kind is list else kind(distances))
+    np.testing.assert_allclose(np.abs(result), np.abs(reference.transform(new)), rtol=1e-6, atol=1e-9)
+    with pytest.raises(ValueError, match=r"Distances must be finite and not negative; -1\.0 was given"):
+        model.transform(-np.ones((1, 300)))
+
+
+def test_training_points_get_their_own_coordinates_from_any_search():
+    X = np.random.default_rng(0).standard_normal((200, 30)).astype(np.float32) + 10
+    model = geolap.LaplacianEigenmap(bandwidth=5.0, neighbors=KNeighborsTransformer(n_neighbors=30)).fit(X)
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float16, 6e4), (np.float32, 1e38)])
+def test_narrow_types_may_use_their_whole_range(dtype, size, sphere):
+    X = (sphere * size).astype(dtype)
+    single = geolap.GraphLaplacian(0.5 * size).fit(X).transition_
+    np.testing.assert_allclose(single, geolap.GraphLaplacian(0.5 * size).fit(X.astype(float)).transition_, atol=1e-6)
+
+
+def test_thousands_of_isolated_points_take_no_memory_of_their_square():
+    X = np.arange(20_000.0)[:, None]
+    with pytest.warns(UserWarning, match="it has 20000 components"):
+        model = geolap.LaplacianEigenmap(bandwidth=1e-3).fit(X)
+    assert np.isfinite(model.embedding_).all()
+
+
+def test_neighbours_in_many_dimensions_are_exact_in_tight_clusters():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_normal((100, 20)) * 1e-8 + c for c in (0, 1, 5)])
+    distances, _ = nearest_neighbors(X, 7)
+    np.testing.assert_allclose(distances, np.sort(cdist(X, X), axis=1)[:, 1:8], rtol=1e-6)

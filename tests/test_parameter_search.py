@@ -66,16 +66,37 @@ def test_parameters_of_a_transformer_can_be_searched(torus):
     selector = geolap.GeometricConsistency(neighbors=KNeighborsTransformer(n_neighbors=10))
     search = geolap.ConsistencySearch({"neighbors__n_neighbors": [10, 60]}, selector=selector, random_state=0).fit(torus)
     own = geolap.ConsistencySearch({"n_neighbors": [10, 60]}, random_state=0).fit(torus)
-    assert search.best_params_["neighbors__n_neighbors"] == own.best_params_["n_neighbors"]
+    assert search.best_params_["neighbors"].n_neighbors == own.best_params_["n_neighbors"]
+    geolap.GraphLaplacian(**search.best_params_).fit(torus)
     assert search.best_score_ == pytest.approx(own.best_score_, rel=1e-6)
+
+
+def test_ranges_of_bandwidths_are_kept(torus):
+    for low, high in ((0.5, 0.55), (1e-8, 1e-7), (0.2, 3.0)):
+        search = geolap.ConsistencySearch({"bandwidth": (low, high)}, random_state=0).fit(torus)
+        assert low * (1 - 1e-12) <= search.bandwidth_ <= high * (1 + 1e-12)
+
+
+def test_what_the_selector_says_about_the_graph_is_kept(torus):
+    selector = geolap.GeometricConsistency(n_neighbors=8)
+    search = geolap.ConsistencySearch({"renormalization": (np.float32(0), np.float32(1))}, selector=selector).fit(torus)
+    assert search.best_params_["n_neighbors"] == 8
+
+
+def test_scales_and_matrices_can_be_searched(torus):
+    scales = [None, *(geolap.neighbor_scale(torus, k) for k in (5, 20))]
+    search = geolap.ConsistencySearch({"local_scale": scales}, random_state=0).fit(torus)
+    assert len(search.surface_) == 3
+    matrices = [KNeighborsTransformer(n_neighbors=k).fit_transform(torus) for k in (10, 60)]
+    assert geolap.ConsistencySearch({"neighbors": matrices}).fit(torus).best_params_["neighbors"] is matrices[1]
 
 
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
         ({}, r"must be a dict from names to values or ranges; \{\} was given"),
-        ({"gamma": [1]}, r"one that shapes the graph \(bandwidth, cutoff, .*; 'gamma' was given"),
-        ({"random_state": [1]}, r"'random_state' was given: leave it out"),
+        ({"gamma": [1]}, r"one that shapes the graph \(bandwidth, renormalization, .*; 'gamma' was given"),
+        ({"working_dim": [1, 2]}, r"'working_dim' was given: leave it out"),
         ({"cutoff": (3, 1)}, r"\(low, high\) with low < high; cutoff=\(3, 1\) was given"),
         ({"cutoff": 3.0}, r"a list of values or a range \(low, high\); cutoff=3\.0 was given: pass \[3\.0\]"),
         ({"cutoff": []}, r"cutoff=\[\] was given"),
@@ -110,7 +131,26 @@ def test_duplicates_and_outliers_have_finite_scales():
     scale = geolap.neighbor_scale(X, 3)
     assert np.isfinite(scale.rho).all()
     assert (scale.rho > 0).all()
+    assert scale.dim <= 2
     geolap.GraphLaplacian(0.5, local_scale=3).fit(X)
+
+
+def test_points_with_neighbours_are_never_taken_for_isolated():
+    # v is ρ^(d/2 − 1), here as small as 1e-57: small is not nothing.
+    rng = np.random.default_rng(0)
+    rho = np.r_[np.full(100, 1e-3), np.ones(100)]
+    X = rng.standard_normal((200, 50)) * 0.1 * rho[:, None]
+    graph = geolap.GraphLaplacian(1.0, local_scale=geolap.LocalScale(rho, 40.0)).fit(X).graph_
+    assert (graph.renormalized_degrees > 0).all()
+
+
+def test_scales_given_as_lengths_mean_the_same_over_stored_pairs():
+    X = make_sphere(200, random_state=0).data
+    rho = 1e-9 * np.random.default_rng(0).uniform(0.5, 2, 200)
+    distances = KNeighborsTransformer(n_neighbors=199).fit_transform(X)
+    given = {"bandwidths": 0.4e9, "sample": np.arange(0, 200, 9), "local_scale": geolap.LocalScale(rho, 2.0)}
+    full, stored = geolap.distortion(X, **given), geolap.distortion(X, neighbors=distances, **given)
+    np.testing.assert_allclose(stored.per_point, full.per_point, rtol=1e-6)
 
 
 @pytest.mark.parametrize("n_features", [3, 40])

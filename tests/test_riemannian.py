@@ -134,6 +134,12 @@ def test_bad_curves_paths_and_triangles_are_answered_in_words(sphere):
         metric.length(np.zeros((4, 2)))
     with pytest.raises(ValueError, match=r"Triangles must be an array \(n, 3\) of row indices; shape \(5,\) was given"):
         metric.area(np.zeros(5, dtype=int))
+    with pytest.raises(ValueError, match=r"sparse matrix of 1500 rows .* near points only; a ndarray of"):
+        metric.geodesics(model.transition_, 0)  # all pairs are joined: paths would leave the surface
+    with pytest.raises(ValueError, match=r"row indices from 0 to 1499; \[ 0 -1\] were given"):
+        metric.geodesic_path(kneighbors_graph(X, 15), 0, -1)
+    with pytest.raises(ValueError, match=r"row indices from 0 to 1499; \[1\. 1\. 1\.\] were given"):
+        metric.area(np.ones((2, 3)))
     with pytest.raises(ValueError, match=r"points 0 and 1 are in different components"):
         metric.geodesic_path(sparse.eye_array(len(X), format="csr"), 0, 1)
     with pytest.raises(ValueError, match=r"intrinsic_dim must be a whole number of at least 1 and at most 3; 4 was given"):

@@ -1,6 +1,7 @@
 """Labels of a few points spread to all: the closed form, the benchmark, new points, bad labels."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.semi_supervised import LabelSpreading
@@ -93,6 +94,16 @@ def test_probabilities_mean_what_they_say():
     assert right[unsure].mean() < right[~unsure].mean() - 0.2
 
 
+def test_missing_labels_of_tables_are_unlabelled():
+    X, y, _ = two_spheres(60)
+    reference = geolap.LaplacianClassifier(0.7).fit(X, y).transduction_
+    for dtype in ("string", "Int64", "category", object):
+        words = pd.Series(["ab"[k] if k >= 0 else None for k in y])
+        given = words.map({"a": 0, "b": 1}).astype("Int64") if dtype == "Int64" else words.astype(dtype)
+        found = geolap.LaplacianClassifier(0.7).fit(X, given).transduction_
+        np.testing.assert_array_equal(found == found[reference == 1][0], reference == 1)
+
+
 @pytest.mark.parametrize("kind", [str, object, float, np.int8])
 def test_labels_may_be_words_or_numbers(kind):
     X, y, _ = two_spheres(60)
@@ -149,10 +160,13 @@ def test_sparse_kernels_classify_like_the_dense_one():
     ("y", "sentence"),
     [
         (None, r"requires y to be passed, but the target y is None"),
-        (np.full(120, -1), r"at least two classes; y has 0 class\(es\), all points are unlabelled: label points"),
+        (np.full(120, -1), r"at least two classes; y has 0 class\(es\), all points are unlabelled .*: label points"),
         (np.zeros(120, dtype=int), r"at least two classes; y has 1 class\(es\), .*0.*: label points of another class"),
         (np.zeros(7), r"y must have one entry for each of the 120 points; 7 were given: match them"),
         (np.linspace(0, 1, 120), r"Unknown label type: .*numbers with fractions were given: use LaplacianRegressor"),
+        (np.where(np.arange(120) < 60, -1, 1), r"y has 1 class\(es\), 1 \(-1 means unlabelled\): label points of another"),
+        (np.array([1, "two"] * 60, dtype=object), r"Labels must be all words or all numbers; both were given"),
+        (np.ma.masked_equal(np.arange(120) % 3, 0), r"y must be complete; a masked array was given: fill it with -1"),
         (np.zeros((120, 2)), r"y must have one dimension, one entry for each point; shape \(120, 2\) was given"),
     ],
 )
@@ -172,6 +186,13 @@ def test_regressor_finds_smooth_functions():
     assert np.abs(model.predict(new) - new[:, 2] ** 2 - new[:, 0]).mean() < 0.06 * np.ptp(truth)
     shifted = geolap.LaplacianRegressor(random_state=0).fit(X, 1e3 + 10 * y)
     np.testing.assert_allclose(shifted.transduction_, 1e3 + 10 * model.transduction_, rtol=1e-6)
+    for size in (1e-200, 1e200):
+        scaled = geolap.LaplacianRegressor(random_state=0).fit(X, size * y)
+        np.testing.assert_allclose(scaled.transduction_, size * model.transduction_, rtol=1e-6)
+    constant = geolap.LaplacianRegressor(model.bandwidth_).fit(X, np.full(1000, 7.0))
+    np.testing.assert_allclose(constant.transduction_, 7.0)
+    with pytest.raises(ValueError, match=r"Numbers have no classes, .*bandwidth='cv' was given"):
+        geolap.LaplacianRegressor("cv").fit(X, y)
 
 
 @pytest.mark.parametrize(

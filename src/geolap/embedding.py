@@ -58,7 +58,8 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         self.n_graph_components_ = spectrum.n_components
         if spectrum.n_components > 1 and not separate:
             self._report(spectrum.components)
-        self._loss = graph.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:]  # 1 − eigenvalue of P, where ρ = 1
+        loss = graph.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:]  # 1 − eigenvalue of P, where ρ = 1
+        self._loss = np.nan_to_num(loss)  # coordinates that a small component does not have are zero
         self._coordinates = self._coordinates_of(spectrum)
         self.embedding_ = self._coordinates.astype(graph.weights.dtype)
         self._n_features_out = self.n_components
@@ -103,8 +104,9 @@ class LaplacianEigenmap(_SpectralMap):
 
     .. math:: \\min Σ_{ij} W'_{ij} (φ_i - φ_j)^2 \\quad\\text{with}\\quad Σ_i d'_i φ_{ik} φ_{il} = δ_{kl},\\ φ ⊥ 1
 
-    The same map as scikit-learn's SpectralEmbedding of the same graph, at a bandwidth that the geometry chooses, with
-    eigenvalues in the unit of the data, for new points too, and with an answer when the graph falls apart.
+    The same map as scikit-learn's SpectralEmbedding of the same graph (which leaves out self-weights), at a bandwidth that
+    the geometry chooses, with eigenvalues in the unit of the data, for new points too, and with an answer when the graph
+    falls apart.
 
     Parameters
     ----------
@@ -125,7 +127,7 @@ class LaplacianEigenmap(_SpectralMap):
         Signs are fixed: in every coordinate the entry of largest magnitude is positive.
     eigenvalues_ : ndarray (n_components,)
         Of −L, ascending: they tend to those of the Laplace–Beltrami operator.  With ``disconnected="separate"`` one row for
-        each component.
+        each component, NaN for coordinates that a small component does not have.
     n_graph_components_ : int
         Connected components of the graph.
     component_labels_ : ndarray (n_points,)
@@ -205,7 +207,8 @@ class DiffusionMap(_SpectralMap):
     embedding_ : ndarray (n_points, n_components)
         Signs are fixed: in every coordinate the entry of largest magnitude is positive.
     eigenvalues_ : ndarray (n_components,)
-        a_k of P, descending.  With ``disconnected="separate"`` one row for each component.
+        a_k of P, descending.  With ``disconnected="separate"`` one row for each component, NaN for coordinates that a small
+        component does not have.
     n_graph_components_ : int
         Connected components of the graph.
     component_labels_ : ndarray (n_points,)
@@ -260,9 +263,13 @@ class DiffusionMap(_SpectralMap):
     fit.__doc__ = _SpectralMap.fit.__doc__
 
     def _coordinates_of(self, spectrum):
-        self.eigenvalues_ = 1.0 - self._loss
+        self.eigenvalues_ = 1.0 - self.bandwidth_**2 / 4.0 * spectrum.eigenvalues[..., 1:]
         separate = self._loss.ndim == 2
         groups = spectrum.components if separate else np.zeros_like(spectrum.components)
         size = np.sqrt(np.bincount(groups, weights=spectrum.mass))[groups]  # makes the constant eigenvector 1
-        power = np.maximum(self.eigenvalues_, 0.0) ** self.diffusion_time
+        power = 1.0 - self._loss
+        if float(self.diffusion_time).is_integer():
+            power = power ** int(self.diffusion_time)
+        else:  # a negative number has no such power; those of smooth eigenvectors are positive
+            power = np.maximum(power, 0.0) ** self.diffusion_time
         return spectrum.vectors[:, 1:] * size[:, None] * (power[groups] if separate else power)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from .engines.base import NO_NEIGHBOURS
-from .laplacian import LocalScale, density_weights, laplacian, scaled_rows
+from .laplacian import LocalScale, density_weights, laplacian, log_density_weights, scaled_rows
 
 __all__ = ["NORMALIZATIONS", "KernelGraph", "kernel_graph"]
 
@@ -32,7 +32,9 @@ class KernelGraph:
     degrees : ndarray (N,)
         Row sums of W.
     density : ndarray (N,)
-        v, which divides the density out of W.
+        v, which divides the density out of W, over its largest value.
+    density_unit : float
+        That value.
     scale : LocalScale or None
     """
 
@@ -40,6 +42,7 @@ class KernelGraph:
     bandwidth: float
     degrees: np.ndarray
     density: np.ndarray
+    density_unit: float
     scale: LocalScale | None = None
 
     @property
@@ -51,26 +54,31 @@ class KernelGraph:
         """ε(x_i), one for each point."""
         return self.bandwidth * (np.ones(self.n_points) if self.scale is None else self.scale.rho)
 
-    @cached_property
+    @property
     def renormalized_degrees(self):
         """d', the row sums of W'; 0 for points without neighbours."""
-        sums = self.density * (self.weights @ self.density)
-        return np.where(sums > NO_NEIGHBOURS, sums, 0.0)
+        return self.density_unit**2 * self._sums
+
+    @cached_property
+    def _sums(self):
+        """d' over the square of the unit of v."""
+        return self.density * (self.weights @ self.density)
 
     def restricted(self, rows) -> "KernelGraph":
         """The graph of some points, whole components of this one: their degrees stay."""
         W = self.weights[rows][:, rows]
         scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.dim)
-        return KernelGraph(W, self.bandwidth, self.degrees[rows], self.density[rows], scale)
+        return KernelGraph(W, self.bandwidth, self.degrees[rows], self.density[rows], self.density_unit, scale)
 
     def renormalized(self):
         """W' = diag(v) W diag(v)."""
-        return self._scaled(self.density, self.density)
+        v = self.density_unit * self.density
+        return self._scaled(v, v)
 
     def transition(self):
         """P, whose rows sum to 1."""
-        alone = self.renormalized_degrees == 0
-        P = self._scaled(self.density * _inverse(self.renormalized_degrees), self.density)
+        alone = self._sums == 0
+        P = self._scaled(self.density * _inverse(self._sums), self.density)
         if alone.any():
             stay = alone.astype(P.dtype)
             P = P + (sparse.diags_array(stay, format="csr") if sparse.issparse(P) else np.diag(stay))
@@ -78,7 +86,7 @@ class KernelGraph:
 
     def symmetric(self):
         """A = diag(d')^{−1/2} W' diag(d')^{−1/2}; rows of points without neighbours are zero."""
-        root = self.density * np.sqrt(_inverse(self.renormalized_degrees))
+        root = self.density * np.sqrt(_inverse(self._sums))
         return self._scaled(root, root)
 
     def laplacian(self, normalization="random_walk"):
@@ -87,7 +95,7 @@ class KernelGraph:
             return laplacian(self.transition(), self.bandwidths)
         factor = 4.0 / self.bandwidth**2
         A = self.symmetric() if normalization == "symmetric" else self.renormalized()
-        diagonal = (self.renormalized_degrees > 0) * 1.0 if normalization == "symmetric" else self.renormalized_degrees
+        diagonal = (self._sums > 0) * 1.0 if normalization == "symmetric" else self.renormalized_degrees
         diagonal = diagonal.astype(A.dtype)
         if sparse.issparse(A):
             return sparse.csr_array(factor * (A - sparse.diags_array(diagonal, format="csr")))
@@ -97,7 +105,7 @@ class KernelGraph:
         W = self.weights
         if sparse.issparse(W):
             return scaled_rows(W, rows=rows, columns=columns)
-        return W * np.multiply.outer(rows, columns).astype(W.dtype, copy=False)
+        return (W * np.multiply.outer(rows, columns)).astype(W.dtype, copy=False)
 
 
 def kernel_graph(
@@ -112,8 +120,11 @@ def kernel_graph(
             np.fill_diagonal(W, 0.0)
     degrees = np.asarray(W.sum(axis=1, dtype=float)).ravel()
     degrees = np.where(degrees > NO_NEIGHBOURS, degrees, 0.0)
+    logs = log_density_weights(degrees, renormalization=renormalization, scale=scale)
+    with np.errstate(over="ignore", under="ignore"):
+        unit = float(np.exp(logs.max())) if np.isfinite(logs.max()) else 1.0
     density = density_weights(degrees, renormalization=renormalization, scale=scale)
-    return KernelGraph(W, float(bandwidth), degrees, density, scale)
+    return KernelGraph(W, float(bandwidth), degrees, density, unit, scale)
 
 
 def _inverse(sums):

@@ -6,17 +6,18 @@ neighbours, with ε selected anew for that graph.
 """
 
 import warnings
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .engines import find_pairs
+from .engines import find_pairs, fitted_neighbors
 from .engines.base import NO_NEIGHBOURS, in_unit, in_unit_box
-from .engines.pairs import all_pairs, given_pairs, nearest_pairs, pairs_within
+from .engines.pairs import all_pairs, check_distances, given_pairs, nearest_pairs, pairs_within
 from .graph import NORMALIZATIONS, KernelGraph, kernel_graph
 from .kernel import gaussian
 from .regional import scale_for
@@ -44,10 +45,11 @@ _PARAMETERS = """    renormalization : float, default 1.0
         Weights beyond ``cutoff``·ε are zero, and the matrix is sparse; 3 drops weights below 1e-4.  By default there is no
         cut-off up to 5000 points, and beyond the smallest that drops at most 1 % of the weight.
     n_neighbors : int, optional
-        Join each point with its nearest so many only (and with those whose nearest it is).
+        Join each point with its nearest so many only (and with those whose nearest it is).  Where a cut-off would leave more
+        than 10⁸ entries, 200 nearest neighbours take its place, with a warning.
     neighbors : transformer or matrix (n_points, n_points), optional
         Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer,
-        or any other that makes a sparse matrix of distances.
+        or any other that makes a sparse matrix of distances.  With a matrix, new points are joined with all training points.
     local_scale : int, "regional" or LocalScale, optional
         Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbour
         (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
@@ -96,24 +98,26 @@ class GraphEstimator(BaseEstimator):
         check_choice("metric", self.metric, ("euclidean", "precomputed"))
         check_choice("self_weights", self.self_weights, (True, False))
         check_number("renormalization", self.renormalization, low=0, high=10)
-        if self.cutoff is not None:
-            check_number("cutoff", self.cutoff, low=0, open_low=True)
+        for name, kind in (("cutoff", Real), ("threads", Integral)):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), kind, low=0 if kind is Real else 1, open_low=kind is Real)
         self.n_neighbors_, self.cutoff_, self.dropped_weight_ = self.n_neighbors, self.cutoff, None
         self._points, self._finder = None, None
         if self.metric == "precomputed":
-            pairs, scale = self._given_distances(X), None
+            matrix = X if sparse.issparse(X) else np.asarray(X)
+            pairs, scale = self._given_distances(matrix), None
             validate_data(self, X, skip_check_array=True)
-            dtype = X.dtype
+            dtype = matrix.dtype
         else:
             self._points = check_points(X)
             validate_data(self, X, skip_check_array=True)
             scale = scale_for(self._points, self.local_scale, random_state=self.random_state, threads=self.threads)
             pairs = self._pairs_and_bandwidth(y, scale)
             dtype = self._points.dtype
-        if not 1e-150 < self.bandwidth_ < 1e150:
+        if not 1e-150 < self.bandwidth_ < 1e150 or self.bandwidth_ < 1e-140 * pairs.unit:
             raise ValueError(
-                f"A Laplacian scales with 1/ε², which must be a number; the bandwidth is {self.bandwidth_:.1g}: rescale the "
-                "data."
+                f"A Laplacian scales with 1/ε², which must be a number; the bandwidth is {self.bandwidth_:.1g} and points "
+                f"are up to about {pairs.unit:.1g} apart: rescale the data, or remove outliers."
             )
         self.graph_ = kernel_graph(
             pairs,
@@ -122,7 +126,7 @@ class GraphEstimator(BaseEstimator):
             self_weights=self.self_weights,
             cutoff=self.cutoff_,
             scale=scale,
-            dtype=np.float32 if dtype == np.float32 else float,
+            dtype=np.float32 if dtype == np.float32 and 1e-15 < self.bandwidth_ < 1e15 else float,
         )
         if self._points is not None:
             self.dropped_weight_ = self._dropped_weight()
@@ -151,20 +155,23 @@ class GraphEstimator(BaseEstimator):
     def _pairs_and_bandwidth(self, y, scale):
         """The pairs that the graph stores, over √(ρ_i ρ_j), with ``bandwidth_`` and ``selection_`` set."""
         points = self._points
-        neighbors = self.neighbors
-        if hasattr(neighbors, "fit_transform"):
-            self._finder = clone(neighbors)
-            neighbors = self._finder.fit_transform(points)
+        neighbors, self._finder = fitted_neighbors(self.neighbors, points)
         pairs = find_pairs(points, n_neighbors=self.n_neighbors, neighbors=neighbors, threads=self.threads)
         self._choose_bandwidth(y, scale, pairs)
         if pairs is None:
             rho = None if scale is None else scale.rho
             if self.cutoff is None and len(points) <= _MOST_POINTS_OF_FULL:
-                pairs = all_pairs(points)
+                pairs = all_pairs(points, threads=self.threads)
             elif self._cutoff_by_size(rho):
                 radius = self.cutoff_ * self.bandwidth_
                 return pairs_within(points, radius, rho=rho, narrowest=self.bandwidth_, threads=self.threads)
             else:
+                warnings.warn(
+                    f"A graph should have at most {_MOST_ENTRIES:.0e} entries; cut off at {self.cutoff_:g}·ε this one would "
+                    f"have more, so each point is joined with its {_NEIGHBORS_INSTEAD} nearest instead, at a bandwidth for "
+                    "that graph: set n_neighbors or cutoff to decide it yourself.",
+                    stacklevel=4,
+                )
                 self.cutoff_, self.n_neighbors_ = None, _NEIGHBORS_INSTEAD
                 pairs = nearest_pairs(points, _NEIGHBORS_INSTEAD, threads=self.threads)
                 self._choose_bandwidth(y, scale, pairs)
@@ -190,7 +197,7 @@ class GraphEstimator(BaseEstimator):
         eps, sqdist, W = self._full_rows(rows, rho)
         for cutoff in _CUTOFFS if self.cutoff is None else (self.cutoff,):
             inside = sqdist <= (cutoff * eps) ** 2
-            if 1.0 - (W * inside).sum() / W.sum() <= _MOST_DROPPED:
+            if (W * ~inside).sum() <= _MOST_DROPPED * W.sum():
                 break
         self.cutoff_ = cutoff
         entries = float(inside.sum()) * len(self._points) / len(rows)
@@ -201,7 +208,8 @@ class GraphEstimator(BaseEstimator):
             return False
         raise ValueError(
             f"A graph may have {_MOST_ENTRIES:.0e} entries; cut off at {cutoff:g}·ε = {cutoff * self.bandwidth_:.4g} this "
-            f"one would have about {entries:.1e} ({12 * entries / 2**30:.1f} GiB): set n_neighbors, for instance to "
+            f"one would have about {entries:.1e} ({12 * entries / 2**30:.1f} GiB, and some times that while it is "
+            f"built): set n_neighbors, for instance to "
             f"{_NEIGHBORS_INSTEAD}, or a smaller cutoff or bandwidth."
         )
 
@@ -247,10 +255,12 @@ class GraphEstimator(BaseEstimator):
         if self._points is not None:
             new = check_points(X, least=1)
         else:
-            new = X if sparse.issparse(X) else np.asarray(X, dtype=float)
+            new = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X, dtype=float)
+            check_distances(new.data if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
+        given = new
         if self._finder is not None:
-            new = self._finder.transform(new)
+            new = sparse.csr_array(self._finder.transform(new))
         n, N = new.shape[0], self.graph_.n_points
         rho = self.graph_.bandwidths / self.bandwidth_
         means, nearest, twin = np.empty((n, values.shape[1])), np.empty(n, dtype=int), np.empty(n, dtype=bool)
@@ -265,9 +275,14 @@ class GraphEstimator(BaseEstimator):
                     "Every new point needs a distance to at least one training point; row "
                     f"{start + np.flatnonzero(~np.isfinite(least))[0]} has none: store its nearest at least."
                 )
-            nearest[rows], twin[rows] = closest, least == 0
+            nearest[rows] = closest
+            # Somebody else's distance from a point to itself may be rounding instead of zero.
+            twin[rows] = least == 0 if self._finder is None else (given[rows] == self._points[closest]).all(axis=1)
+            if self.n_neighbors_ is not None:
+                sqdist[sqdist > np.partition(sqdist, self.n_neighbors_ - 1, axis=1)[:, [self.n_neighbors_ - 1]]] = np.inf
             sqdist /= rho[closest][:, None] * rho
-            sqdist[~self._kept(sqdist, eps)] = np.inf
+            if self.cutoff_ is not None:
+                sqdist[sqdist > (self.cutoff_ * eps) ** 2] = np.inf
             if groups is not None:
                 sqdist[groups[closest][:, None] != groups] = np.inf
             least = sqdist.min(axis=1)
@@ -291,25 +306,15 @@ class GraphEstimator(BaseEstimator):
     def _distances_to(self, new):
         """Bandwidth and squared distances (n, N) from new points to the training points, in one unit."""
         if self._points is not None and self._finder is None:
-            unit = 2.0 ** np.ceil(np.log2(max(np.abs(self._points).max(), np.abs(new).max())))
-            A, B = np.asarray(new, dtype=float) / unit, np.asarray(self._points, dtype=float) / unit
-            return in_unit([self.bandwidth_], unit)[0], cdist(A, B, "sqeuclidean")
+            B = np.asarray(self._points, dtype=float)
+            unit = 2.0 ** np.ceil(np.log2(np.abs(B).max()))
+            A = np.clip(np.asarray(new, dtype=float) / unit, -1e140, 1e140)  # farther is no different from far
+            return in_unit([self.bandwidth_], unit)[0], cdist(A, B / unit, "sqeuclidean")
         if not sparse.issparse(new):
             return self.bandwidth_, new**2
-        new = sparse.csr_array(new)
         sqdist = np.full(new.shape, np.inf)
         sqdist[np.repeat(np.arange(new.shape[0]), np.diff(new.indptr)), new.indices] = new.data**2
         return self.bandwidth_, sqdist
-
-    def _kept(self, sqdist, eps):
-        """Which training points a new point is joined with."""
-        kept = np.isfinite(sqdist)
-        if self.cutoff_ is not None:
-            kept &= sqdist <= (self.cutoff_ * eps) ** 2
-        if self.n_neighbors_ is not None:
-            farthest = np.partition(sqdist, self.n_neighbors_ - 1, axis=1)[:, self.n_neighbors_ - 1]
-            kept &= sqdist <= farthest[:, None]
-        return kept
 
 
 @with_graph_parameters
@@ -391,6 +396,6 @@ class GraphLaplacian(GraphEstimator):
         check_choice("normalization", self.normalization, NORMALIZATIONS)
         graph = self._fit_graph(X, y)
         self.degrees_ = graph.degrees
-        self.transition_ = graph.transition()
+        self.transition_ = graph.transition().copy()  # its pattern is that of the weights, and not the user's to change
         self.laplacian_ = graph.laplacian(self.normalization)
         return self

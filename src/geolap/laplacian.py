@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-__all__ = ["LocalScale", "density_weights", "laplacian", "scaled_rows", "transition"]
+__all__ = ["LocalScale", "density_weights", "laplacian", "log_density_weights", "scaled_rows", "transition"]
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,27 @@ class LocalScale:
 
 
 def density_weights(degrees, *, renormalization=1.0, scale: LocalScale | None = None):
-    """v (N, ...) from the degrees (N, ...) of all points; 0 for points whose degree is 0."""
+    """v (N, ...) over its largest value, from the degrees (N, ...) of all points; 0 for points whose degree is 0.
+
+    A common factor drops out of P; with it, powers of very different degrees stay within the range of numbers.
+    """
+    logs = log_density_weights(degrees, renormalization=renormalization, scale=scale)
+    with np.errstate(under="ignore"):
+        return np.exp(logs - np.maximum(logs.max(axis=0), -700.0))
+
+
+def log_density_weights(degrees, *, renormalization=1.0, scale: LocalScale | None = None):
+    """log v (N, ...), −inf for points whose degree is 0."""
     some = degrees > 0
-    v = np.where(some, np.where(some, degrees, 1.0) ** -renormalization, 0.0)
+    logs = np.where(some, -renormalization * np.log(np.where(some, degrees, 1.0)), -np.inf)
     if scale is not None:
-        power = scale.rho ** (renormalization * scale.dim - 0.5 * (scale.dim + 2.0))
-        v *= power.reshape(-1, *[1] * (v.ndim - 1))
-    return v
+        power = (renormalization * scale.dim - 0.5 * (scale.dim + 2.0)) * np.log(scale.rho)
+        logs += power.reshape(-1, *[1] * (logs.ndim - 1))
+    return logs
 
 
 def transition(W, weights):
-    """Rows of P from the same rows of W (n, N), dense or sparse, and the density weights of all points (N,)."""
-    if sparse.issparse(W):
-        P = scaled_rows(W, columns=weights)
-        return scaled_rows(P, rows=1.0 / np.asarray(P.sum(axis=1)).ravel())
+    """Rows of P from the same rows of W (n, N) and the density weights of all points (N,)."""
     P = W * weights
     return P / P.sum(axis=-1, keepdims=True)
 

@@ -56,7 +56,7 @@ def neighbor_scale(X, n_neighbors=7, *, intrinsic_dim=None, threads=None) -> Loc
     wanted = n_neighbors if intrinsic_dim is not None else max(n_neighbors, _FOR_DIMENSION)
     distances, _ = nearest_neighbors(points, min(wanted, max(len(points) - 1, n_neighbors)), threads=threads)
     if intrinsic_dim is None:
-        intrinsic_dim = _dimension(distances[:, :_FOR_DIMENSION])
+        intrinsic_dim = min(_dimension(distances[:, :_FOR_DIMENSION]), points.shape[1])
     check_number("intrinsic_dim", intrinsic_dim, low=0, open_low=True)
     return LocalScale(relative_scale(distances[:, n_neighbors - 1]), float(intrinsic_dim))
 
@@ -83,10 +83,12 @@ def resolve_scale(X, local_scale, *, threads=None) -> LocalScale | None:
     if local_scale is None:
         return None
     if isinstance(local_scale, Integral) and not isinstance(local_scale, bool):
+        check_number("local_scale", int(local_scale), low=1, high=len(X) - 1)
         return neighbor_scale(X, int(local_scale), threads=threads)
     if not isinstance(local_scale, LocalScale):
         raise TypeError(
-            f"local_scale must be None, a number of neighbours or a LocalScale; {local_scale!r} was given: pass one of them."
+            f"local_scale must be None, a number of neighbours, 'regional' or a LocalScale; {local_scale!r} was given: pass "
+            "one of them."
         )
     rho = np.asarray(local_scale.rho, dtype=float)
     if rho.shape != (len(X),) or not (np.isfinite(rho).all() and (rho > 0).all()):
@@ -94,4 +96,5 @@ def resolve_scale(X, local_scale, *, threads=None) -> LocalScale | None:
             f"local_scale must hold one positive finite number for each of the {len(X)} points; shape {rho.shape} was "
             "given: match it to the points."
         )
+    check_number("the dimension of a LocalScale", local_scale.dim, low=0, open_low=True)
     return LocalScale(rho, float(local_scale.dim))

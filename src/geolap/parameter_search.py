@@ -10,7 +10,7 @@ so that differences between parameters are paired and their noise is known.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn.utils.validation import validate_data
 from .consistency import distortion
 from .engines import find_pairs
 from .regional import scale_for
-from .search import Curve, choose, log_grid, minima_of, refine
+from .search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine
 from .selection import Selection, Status
 from .selectors import GeometricConsistency
 from .validation import check_bandwidths, check_number, check_points
@@ -31,8 +31,9 @@ __all__ = ["ConsistencySearch", "Gain"]
 # Values of a range that are tried at first, and how often the best is closed in further.
 _FIRST_VALUES = 5
 _ROUNDS = 4
-# Parameters that count something.
-_COUNTS = ("n_neighbors", "local_scale", "working_dim")
+# What shapes the graph, and what of it counts something.
+_GRAPH = ("renormalization", "cutoff", "n_neighbors", "neighbors", "local_scale")
+_COUNTS = ("n_neighbors", "local_scale")
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,10 @@ class ConsistencySearch(BaseEstimator):
     Parameters
     ----------
     parameters : dict
-        What to search: parameters of `GeometricConsistency` by name (``renormalization``, ``n_neighbors``, ``cutoff``,
-        ``local_scale``, and, with a transformer as ``neighbors``, its own as ``neighbors__n_neighbors``), each with a list
-        of values or a range ``(low, high)``.  A range is tried at five values, and closed in about the best.  ``bandwidth``
-        may be a list or a range as well; without it the whole range is searched, as always.
+        What to search: parameters of the graph by name (``renormalization``, ``n_neighbors``, ``cutoff``, ``local_scale``,
+        ``neighbors``, and, if the selector has a transformer as ``neighbors``, its own as ``neighbors__n_neighbors``), each
+        with a list of values or a range ``(low, high)``.  A range is tried at five values, and closed in about the best.
+        ``bandwidth`` may be a list or a range as well; without it the whole range is searched, as always.
     selector : GeometricConsistency, optional
         Holds the parameters that are not searched.
     random_state : int, RandomState or None
@@ -77,7 +78,8 @@ class ConsistencySearch(BaseEstimator):
     Attributes
     ----------
     best_params_ : dict
-        The optimum, with ``bandwidth``: ``GraphLaplacian(**search.best_params_)`` builds that graph.
+        The optimum, with ``bandwidth`` and whatever else the selector says about the graph:
+        ``GraphLaplacian(**search.best_params_)`` builds it.
     best_score_ : float
         D there.
     bandwidth_ : float
@@ -119,7 +121,12 @@ class ConsistencySearch(BaseEstimator):
         """
         points = check_points(X)
         validate_data(self, X, skip_check_array=True)
-        selector = GeometricConsistency() if self.selector is None else clone(self.selector)
+        selector = GeometricConsistency() if self.selector is None else self.selector
+        if not isinstance(selector, GeometricConsistency):
+            raise TypeError(
+                f"selector must be a GeometricConsistency; {selector!r} was given: pass one, or None for its defaults."
+            )
+        selector = clone(selector)
         specs = _checked(self.parameters, selector)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         trial = _Trial(points, selector.set_params(random_state=seed), specs.pop("bandwidth", None), seed)
@@ -135,7 +142,7 @@ class ConsistencySearch(BaseEstimator):
         params, self.selection_ = trial.best
         alone = trial.alone()
         self.bandwidth_ = self.selection_.bandwidth
-        self.best_params_ = {"bandwidth": self.bandwidth_, **params}
+        self.best_params_ = {"bandwidth": self.bandwidth_, **_graph_of(selector.set_params(**params), params)}
         self.best_score_ = _score(self.selection_)
         self.surface_ = [
             {**tried, "bandwidth": s.bandwidth, "score": _score(s), "status": s.status.name.lower()}
@@ -163,13 +170,13 @@ class _Trial:
         return min(self.tried, key=lambda trial: _score(trial[1]))
 
     def __call__(self, params):
-        if not any(params == known for known, _ in self.tried):
+        if not any(_same(params, known) for known, _ in self.tried):
             self.tried.append((params, self._selection(params)))
 
     def alone(self) -> Selection:
         """The selection with the selector's own parameters."""
         own = {name: self.selector.get_params()[name] for name in self.tried[0][0]}
-        return next((s for params, s in self.tried if params == own), None) or self._selection(own)
+        return next((s for params, s in self.tried if _same(params, own)), None) or self._selection(own)
 
     def _selection(self, params):
         selector = clone(self.selector).set_params(**params)
@@ -193,7 +200,10 @@ def _restricted(selector, points, bandwidths):
         return distortion(points, new, sample=selector.n_sample, **params).per_point
 
     ranged = isinstance(bandwidths, tuple)
-    grid = log_grid(*bandwidths) if ranged else np.unique(bandwidths)
+    grid = np.unique(bandwidths)
+    if ranged:
+        low, high = bandwidths
+        grid = np.geomspace(low, high, max(5, 1 + int(np.ceil(STEPS_PER_OCTAVE * np.log2(high / low)))))
     curve = Curve(grid, values(grid))
     if ranged:
         curve = refine(curve, values)
@@ -213,6 +223,20 @@ def _restricted(selector, points, bandwidths):
     )
 
 
+def _same(one, other):
+    """Whether two sets of parameters are the same; matrices and scales are the same only if they are one object."""
+    return all(one[n] is other[n] or (np.isscalar(one[n]) and np.isscalar(other[n]) and one[n] == other[n]) for n in one)
+
+
+def _graph_of(selector, searched):
+    """What a selector says about the graph: what was searched, and what differs from the default."""
+    default = GeometricConsistency()
+    names = [n for n in _GRAPH if n in searched or getattr(selector, n) is not getattr(default, n)]
+    if any(n.startswith("neighbors__") for n in searched):
+        names = [*(n for n in names if n != "neighbors"), "neighbors"]
+    return {name: getattr(selector, name) for name in names}
+
+
 def _values(selection):
     """‖H_i − I‖ of the evaluation points at the chosen bandwidth."""
     at = int(np.argmin(np.abs(np.log(selection.bandwidths / selection.bandwidth))))
@@ -230,20 +254,19 @@ def _checked(parameters, selector):
             f"parameters must be a dict from names to values or ranges; {parameters!r} was given: pass for instance "
             "{'renormalization': (0, 1.5)}."
         )
-    known = {"bandwidth", *selector.get_params()} - {"random_state", "n_sample", "engine", "threads", "rule", "max_share"}
+    known = ["bandwidth", *_GRAPH, *(name for name in selector.get_params() if name.startswith("neighbors__"))]
     specs: dict[str, Any] = {}
     for name, spec in parameters.items():
         if name not in known:
             raise ValueError(
-                f"A parameter must be one that shapes the graph ({', '.join(sorted(known))}); {name!r} was given: leave it "
-                "out."
+                f"A parameter must be one that shapes the graph ({', '.join(known)}); {name!r} was given: leave it out."
             )
         if name == "bandwidth" and spec is None:
             continue
         if isinstance(spec, tuple):
             if (
                 len(spec) != 2
-                or not all(isinstance(v, int | float) and np.isfinite(v) for v in spec)
+                or not all(isinstance(v, Real) and np.isfinite(float(v)) for v in spec)
                 or not spec[0] < spec[1]
             ):
                 raise ValueError(
@@ -272,7 +295,7 @@ def _first_values(name, spec):
 def _around(trial, name):
     """The middles between the best value of a parameter and its neighbours among those tried with the best of the others."""
     best, _ = trial.best
-    values = sorted({p[name] for p, _ in trial.tried if all(p[n] == best[n] for n in best if n != name)})
+    values = sorted({p[name] for p, _ in trial.tried if _same({n: v for n, v in best.items() if n != name}, p)})
     at = values.index(best[name])
     for other in values[max(at - 1, 0) : at] + values[at + 1 : at + 2]:
         if name.split("__")[-1] in _COUNTS:

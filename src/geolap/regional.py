@@ -81,7 +81,8 @@ def regional_scale(
     smooth = logs[regions].mean(axis=1)
     nearest = _nearest_of(points, points[sample], threads)
     if intrinsic_dim is None:
-        intrinsic_dim = neighbor_scale(points, threads=threads).dim
+        intrinsic_dim = neighbor_scale(points, min(7, len(points) - 1), threads=threads).dim
+    check_number("intrinsic_dim", intrinsic_dim, low=0, open_low=True)
     return LocalScale(relative_scale(np.exp(smooth[nearest].mean(axis=1))), float(intrinsic_dim))
 
 

@@ -82,31 +82,41 @@ class RiemannianMetric:
         return float((self._lengths(steps, 0.5 * (H[1:] + H[:-1])) if corrected else np.linalg.norm(steps, axis=1)).sum())
 
     def edge_lengths(self, graph):
-        """Lengths on the data of the edges of a graph (N, N): a CSR matrix over the same pairs, without the diagonal."""
-        graph = sparse.coo_array(graph)
-        i, j = graph.coords
+        """Lengths on the data of the edges of a sparse graph (N, N): a CSR matrix over the same pairs, without the diagonal.
+
+        The graph must join near points only, such as scikit-learn's kneighbors_graph does: the metric measures small steps.
+        """
+        n = len(self.embedding)
+        if not sparse.issparse(graph) or graph.shape != (n, n):
+            raise ValueError(
+                f"A graph of paths must be a sparse matrix of {n} rows and columns that joins near points only; a "
+                f"{type(graph).__name__} of shape {np.shape(graph)} was given: pass scikit-learn's kneighbors_graph(X, 15), "
+                "or the weights of a Laplacian with cutoff=3."
+            )
+        i, j = sparse.csr_array(graph).nonzero()
         i, j = i[i != j], j[i != j]
         lengths = np.empty(len(i))
         for part in np.array_split(np.arange(len(i)), max(1, len(i) // 2**18)):
             a, b = i[part], j[part]
             lengths[part] = self._lengths(self.embedding[b] - self.embedding[a], 0.5 * (self.dual[a] + self.dual[b]))
-        return sparse.csr_array((lengths, (i, j)), shape=graph.shape)
+        return sparse.csr_array((lengths, (i, j)), shape=(n, n))
 
     def geodesics(self, graph, sources):
-        """Geodesic distances (n, N) on the data from the sources to all points, along the edges of a graph.
+        """Geodesic distances (n, N) on the data from the sources to all points, along a sparse graph of near points.
 
         Points in other components are infinitely far.
         """
-        return dijkstra(self.edge_lengths(graph), directed=False, indices=np.atleast_1d(sources))
+        return dijkstra(self.edge_lengths(graph), directed=False, indices=self._rows(np.atleast_1d(sources)))
 
     def geodesic_path(self, graph, start, end):
-        """The shortest path on the data between two points along the edges of a graph, as row indices.
+        """The shortest path on the data between two points along a sparse graph of near points, as row indices.
 
         Raises
         ------
         ValueError
             If the points are in different components of the graph.
         """
+        start, end = (int(i) for i in self._rows(np.array([start, end])))
         distances, before = dijkstra(self.edge_lengths(graph), directed=False, indices=start, return_predecessors=True)
         if not np.isfinite(distances[end]):
             raise ValueError(
@@ -138,7 +148,7 @@ class RiemannianMetric:
                 f"Triangles must be an array (n, 3) of row indices; shape {triangles.shape} was given: pass the simplices "
                 "of a triangulation."
             )
-        corners = self.embedding[triangles]
+        corners = self.embedding[self._rows(triangles)]
         E = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)  # (n, s, 2): two sides
         G = self._inverse(self.dual[triangles].mean(axis=1)) if corrected else np.eye(E.shape[1])
         gram = np.swapaxes(E, 1, 2) @ G @ E
@@ -147,13 +157,21 @@ class RiemannianMetric:
     def _along(self, curve):
         curve = np.asarray(curve)
         if curve.ndim == 1 and curve.dtype.kind in "iu":
-            return self.embedding[curve], self.dual[curve]
+            return self.embedding[self._rows(curve)], self.dual[curve]
         if curve.ndim == 2 and curve.shape[1] == self.embedding.shape[1]:
             return curve, self.dual[cKDTree(self.embedding).query(curve)[1]]
         raise ValueError(
             f"A curve must be row indices (n,) or places on the map (n, {self.embedding.shape[1]}); an array of shape "
             f"{curve.shape} and dtype {curve.dtype} was given: pass one of these."
         )
+
+    def _rows(self, indices):
+        n = len(self.embedding)
+        if indices.dtype.kind not in "iu" or (indices.size and (indices.min() < 0 or indices.max() >= n)):
+            raise ValueError(
+                f"Points are given by row indices from 0 to {n - 1}; {indices.ravel()[:3]} were given: pass such."
+            )
+        return indices
 
     def _inverse(self, H):
         return _pseudo_inverse(*_leading(H, self.stretch.shape[1]))
@@ -188,7 +206,7 @@ def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMet
     0.3
     """
     Y = np.array(embedding, dtype=float)
-    L = laplacian if sparse.issparse(laplacian) else np.asarray(laplacian)
+    L = laplacian.astype(float) if sparse.issparse(laplacian) else np.asarray(laplacian, dtype=float)
     _check_sizes(Y, L)
     n, s = Y.shape
     d = s if intrinsic_dim is None else check_number("intrinsic_dim", intrinsic_dim, Integral, low=1, high=s)
@@ -246,6 +264,13 @@ def _check_sizes(Y, L):
             "was given: build both from the same points."
         )
     sums, size = np.asarray(L.sum(axis=1)).ravel(), np.abs(L.diagonal())
+    if not np.isfinite(sums).all():
+        raise ValueError("The Laplacian must be finite; the given one holds NaN or infinity: build it from finite points.")
+    if size.max() > 1.01 * size.min() and abs(L - L.T).max() == 0:
+        raise ValueError(
+            "The Laplacian must be that of a random walk; the given one is symmetric, as the unnormalised and the symmetric "
+            "ones are: use normalization='random_walk'."
+        )
     if np.abs(sums).max() > 1e-3 * max(float(size.max()), np.finfo(float).tiny):
         raise ValueError(
             "The rows of the Laplacian must sum to zero; those of the given matrix do not: use normalization='random_walk'."

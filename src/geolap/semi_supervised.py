@@ -168,12 +168,15 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
         """
         y, labelled = check_labels(y, self._n_points(X))
         known = np.flatnonzero(labelled)
-        self.classes_, index = np.unique(y[known], return_inverse=True)
+        try:
+            self.classes_, index = np.unique(y[known], return_inverse=True)
+        except TypeError:
+            raise ValueError("Labels must be all words or all numbers; both were given: convert them, str(label).") from None
         if len(self.classes_) < 2:
             raise ValueError(
                 f"A classifier needs labelled points of at least two classes; y has {len(self.classes_)} class(es)"
-                f"{f', {self.classes_[0]!r}' if len(self.classes_) else ', all points are unlabelled'}: label points of "
-                "another class."
+                f"{f', {self.classes_[0]}' if len(self.classes_) else ', all points are unlabelled'} (-1 means unlabelled): "
+                "label points of another class."
             )
         classes = np.full(len(y), -1)
         classes[known] = index
@@ -276,8 +279,15 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
         self
         """
         y = check_values(y, self._n_points(X))
+        if self.bandwidth == "cv" or getattr(self.bandwidth, "needs_labels", False):
+            raise ValueError(
+                f"Numbers have no classes, which this choice of a bandwidth needs; bandwidth={self.bandwidth!r} was given: "
+                "use one that needs no labels, such as 'gc'."
+            )
         known = np.flatnonzero(~np.isnan(y))
-        self._fit_known(X, None, known, y[known][:, None], classes=False)
+        unit = np.abs(y[known]).max() or 1.0
+        self._fit_known(X, None, known, (y[known] / unit)[:, None], classes=False)
+        self._scores *= unit
         self.transduction_ = self._scores[:, 0].copy()
         return self
 

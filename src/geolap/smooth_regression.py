@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .engines.threads import one_blas_thread
 from .graph import KernelGraph, kernel_graph
 from .spectrum import graph_components, smooth_spectrum
 
@@ -81,13 +82,15 @@ def smooth_fit(Phi, eigenvalues, labelled, target, *, classes, sizes=SIZES, powe
     rms = np.sqrt((Phi**2).mean(axis=0))
     Phi = Phi / np.where(rms > 0, rms, 1.0)
     settings, bases, losses = [], [], []
-    for p in sorted({min(size, Phi.shape[1]) for size in sizes}):
-        for m in powers:
-            basis = _Basis.of(Phi[:, :p], eigenvalues[:p], m, labelled, target)
-            for mu in penalties if penalties is not None else np.array(PENALTIES) * max(basis.s[0] ** 2, 1e-100):
-                settings.append((p, m, float(mu)))
-                bases.append(basis)
-                losses.append(_losses(basis.left_out(mu), target, classes))
+    # Many small decompositions: on several BLAS threads they mostly wait for each other.
+    with one_blas_thread:
+        for p in sorted({min(size, Phi.shape[1]) for size in sizes}):
+            for m in powers:
+                basis = _Basis.of(Phi[:, :p], eigenvalues[:p], m, labelled, target)
+                for mu in penalties if penalties is not None else np.array(PENALTIES) * max(basis.s[0] ** 2, 1e-100):
+                    settings.append((p, m, float(mu)))
+                    bases.append(basis)
+                    losses.append(_losses(basis.left_out(mu), target, classes))
     order = np.lexsort(np.array(losses).T[::-1])
     weights = _weights(np.array(losses)[:, 0], len(labelled), classes)
     scores, left_out = np.zeros((len(Phi), target.shape[1])), np.zeros_like(target)
@@ -136,7 +139,7 @@ def _losses(left_out, target, classes):
 def _weights(losses, n, classes):
     least = losses.min()
     # exp(−mistakes), or the likelihood of normal errors with the variance of the best setting.
-    log = least - losses if classes else -0.5 * n * (losses / max(least, 1e-300) - 1.0)
+    log = least - losses if classes else -0.5 * n * (losses - least) / max(least, 1e-24)
     weights = np.exp(np.maximum(log, -700.0))
     return weights / weights.sum()
 
@@ -156,7 +159,7 @@ class SmoothFunctions:
         The points of these components.
     vectors : ndarray (n, p)
     eigenvalues : ndarray (p,)
-        1 − a_k, those of I − P.
+        ε²/4 times those of −L: 1 − a_k where scales do not vary.
     components : ndarray (N,)
         Which component each point of the whole graph belongs to.
     free : int
@@ -193,7 +196,8 @@ def smooth_functions(graph: KernelGraph, labelled, size, *, threads=None) -> Smo
     rows = np.flatnonzero(np.isin(components, components[labelled]))
     free = len(np.unique(components[rows])) - 1
     part = graph if len(rows) == graph.n_points else graph.restricted(rows)
-    spectrum = smooth_spectrum(part, min(size + free, len(rows)), threads=threads)
+    own = np.unique(components[rows], return_inverse=True)[1]
+    spectrum = smooth_spectrum(part, min(size + free, len(rows)), components=own, threads=threads)
     return SmoothFunctions(rows, spectrum.vectors, graph.bandwidth**2 / 4.0 * spectrum.eigenvalues, components, free)
 
 

@@ -29,8 +29,8 @@ __all__ = ["Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectru
 
 # Transition probabilities below this are lost in the rounding of the others.
 _NO_EDGE = 1e-14
-# Up to this size a full matrix is diagonalised directly.
-_DIRECT = 1500
+# Up to this size, and this multiple of the wanted pairs, a full matrix is diagonalised directly; a sparse one up to a third.
+_DIRECT, _DIRECT_PER_PAIR = 1500, 30
 # Residuals relative to the largest eigenvalue: what the solvers aim at, and what is accepted.
 _WANTED, _ACCEPTED = 1e-9, 1e-6
 # With fewer entries, threads cost more than they save.
@@ -66,25 +66,27 @@ class Spectrum:
         return int(self.components.max()) + 1
 
 
-def smooth_spectrum(graph: KernelGraph, k, *, markov=False, separate=False, threads=None) -> Spectrum:
+def smooth_spectrum(graph: KernelGraph, k, *, markov=False, separate=False, components=None, threads=None) -> Spectrum:
     """The k smallest eigenpairs of −L.
 
-    ``markov`` takes those of I − P instead, which differ from −L when scales vary.  ``separate`` finds k of every component,
+    ``components`` are those of the graph, if known.  ``markov`` takes those of I − P instead, which differ from −L when
+    scales vary.  ``separate`` finds k of every component,
     each point having the vectors of its own component (N, k), with eigenvalues (C, k); a component of fewer points has
-    zeros for those that do not exist.
+    zeros, and NaN as eigenvalues, for those that do not exist.
     """
     rho = np.ones(graph.n_points) if markov or graph.scale is None else graph.scale.rho
     B, top = _shifted(graph, rho)
-    components = graph_components(graph)
+    components = graph_components(graph) if components is None else components
     mass = rho**2 * graph.renormalized_degrees
-    mass = np.where(mass > 0, mass, 1.0)  # a point without neighbours stands for itself
+    mass = np.where(mass > 0, mass, mass.max() or 1.0)  # a point without neighbours stands for itself
     n_components = int(components.max()) + 1
-    parts: list[Any] = [np.flatnonzero(components == c) for c in range(n_components)] if n_components > 1 else [slice(None)]
+    order = np.argsort(components, kind="stable")
+    parts: list[Any] = np.split(order, np.cumsum(np.bincount(components))[:-1]) if n_components > 1 else [slice(None)]
     solved = [_component(B, rows, k, mass, top, threads) for rows in parts]
     residual = max(r for _, _, r in solved) / top
 
     if separate:
-        values = np.full((n_components, k), top)
+        values = np.full((n_components, k), np.nan)
         vectors = np.zeros((graph.n_points, k))
         for c, (rows, (own, u, _)) in enumerate(zip(parts, solved, strict=True)):
             values[c, : len(own)] = own
@@ -102,7 +104,7 @@ def _shifted(graph, rho):
     if np.all(rho == 1.0):
         return A, 1.0
     top = float((rho**-2.0).max())
-    shift = top - rho**-2.0 * (graph.renormalized_degrees > 0)
+    shift = top - rho**-2.0 * (graph.degrees > 0)
     if sparse.issparse(A):
         scale = sparse.diags_array(1.0 / rho, format="csr")
         return sparse.csr_array(scale @ A @ scale + sparse.diags_array(shift, format="csr")), top
@@ -155,7 +157,7 @@ def _merged(parts, solved, k, mass, top):
     vectors = np.zeros((len(mass), k))
     # The null space: the constant, then contrasts between components.
     share = np.sqrt(np.array([mass[rows].sum() for rows in parts]))
-    contrasts = np.linalg.qr(np.column_stack([share / np.linalg.norm(share), np.eye(n_parts)[:, : min(k, n_parts) - 1]]))[0]
+    contrasts = np.linalg.qr(np.column_stack([share / np.linalg.norm(share), np.eye(n_parts, min(k, n_parts) - 1)]))[0]
     for rows, (_, own, _), contrast in zip(parts, solved, contrasts, strict=True):
         vectors[rows, : contrasts.shape[1]] = own[:, :1] * contrast
     others = sorted(
@@ -176,7 +178,7 @@ def largest_eigenpairs(B, k, *, without=None, top=1.0, threads=None):
     n = B.shape[0]
     known = np.zeros((n, 1)) if without is None else without
     push = 3.0 * top
-    if n <= (_DIRECT // 3 if sparse.issparse(B) else _DIRECT) or 3 * k >= n:
+    if n <= max(_DIRECT, _DIRECT_PER_PAIR * k) // (3 if sparse.issparse(B) else 1) or 3 * k >= n:
         full = B.toarray() if sparse.issparse(B) else B
         values, vectors = eigh(
             full - push * known * known.T, subset_by_index=[n - k, n - 1], overwrite_a=True, check_finite=False

@@ -230,10 +230,18 @@ def check_labels(y, n_points):
         if np.isinf(y[known]).any():
             raise ValueError("Labels must be finite; the input y contains infinity: give such points a class, or -1.")
         return y, known
+    if y.dtype.kind in "mM":
+        raise ValueError("Labels must be classes, such as 0, 1, 2 or words; times were given: bin them, or name them.")
     if y.dtype.kind in "OUS":
-        known = np.array([not (label is None or label != label or label in (-1, "-1", b"-1")) for label in y.tolist()])
-        return y, known
+        return y, np.array([not _is_missing(label) for label in y.tolist()])
     return y, y != -1 if y.dtype.kind != "u" else np.ones(n_points, dtype=bool)
+
+
+def _is_missing(label):
+    """None, NaN, pandas' NA and NaT, −1 as a number and as a word."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return bool(label != label) or label in (-1, "-1", b"-1")
 
 
 def check_values(y, n_points):
@@ -260,6 +268,8 @@ def _column(y, n_points):
             "This estimator requires y to be passed, but the target y is None: give the labelled points their labels, and "
             "the others -1 (classes) or NaN (numbers)."
         )
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise ValueError("y must be complete; a masked array was given: fill it with -1 (classes) or NaN (numbers).")
     y = np.asarray(y)
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold classes or real numbers; pass y.real if that is meant.")

@@ -12,7 +12,16 @@ from .pairs import Pairs, given_pairs, nearest_pairs
 from .sparse import SparseEngine
 from .tiled import TiledEngine
 
-__all__ = ["DenseEngine", "Engine", "LocalMetrics", "SparseEngine", "TiledEngine", "find_pairs", "make_engine"]
+__all__ = [
+    "DenseEngine",
+    "Engine",
+    "LocalMetrics",
+    "SparseEngine",
+    "TiledEngine",
+    "find_pairs",
+    "fitted_neighbors",
+    "make_engine",
+]
 
 _ENGINES: dict[str, Callable[..., Engine]] = {"dense": DenseEngine, "tiled": TiledEngine}
 
@@ -44,6 +53,14 @@ def find_pairs(X, *, n_neighbors=None, neighbors=None, threads=None) -> Pairs | 
         )
     if isinstance(neighbors, Pairs):
         return neighbors
-    if hasattr(neighbors, "fit_transform"):
-        neighbors = clone(neighbors).fit_transform(X)
-    return given_pairs(neighbors, len(X))
+    return given_pairs(fitted_neighbors(neighbors, X)[0], len(X))
+
+
+def fitted_neighbors(neighbors, X):
+    """A matrix of distances from a matrix or a transformer, and the fitted transformer (None for a matrix)."""
+    if not hasattr(neighbors, "fit_transform"):
+        return neighbors, None
+    if getattr(neighbors, "mode", "distance") != "distance":
+        raise ValueError(f"A transformer must give distances; its mode is {neighbors.mode!r}: set mode='distance'.")
+    finder = clone(neighbors)
+    return finder.fit_transform(X), finder

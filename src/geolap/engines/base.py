@@ -77,12 +77,14 @@ def in_unit_box(X) -> tuple[np.ndarray, float]:
     the magnitude of the data.  The centre is a median: a far outlier must not carry it away from the others, whose digits
     would be lost.
     """
-    X = np.asarray(X)
-    low, high = X.min(axis=0).astype(float), X.max(axis=0).astype(float)
-    center = median_of_some(X).astype(float)
+    X = np.array(X, dtype=np.float64)  # a copy, and no overflow in the arithmetic below
+    low, high = X.min(axis=0), X.max(axis=0)
+    center = median_of_some(X)
     half = max((0.5 * high - 0.5 * center).max(), (0.5 * center - 0.5 * low).max())
     unit = float(2.0 ** np.clip(np.ceil(np.log2(half)) + 1, -1074, 1023))
-    return np.ascontiguousarray(X / unit - center / unit, dtype=np.float64), unit
+    X /= unit
+    X -= center / unit
+    return np.ascontiguousarray(X), unit
 
 
 def median_of_some(X) -> np.ndarray:

@@ -5,6 +5,7 @@ stores the diagonal.  There a distance of zero is stored as `ZERO`, a number too
 would lose a zero.
 """
 
+import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -20,15 +21,13 @@ from .base import in_unit, in_unit_box
 from .blocks import blocks
 from .threads import Scratch, available_threads, in_order
 
-__all__ = ["Pairs", "all_pairs", "given_pairs", "nearest_neighbors", "nearest_pairs", "pairs_within"]
+__all__ = ["Pairs", "all_pairs", "check_distances", "given_pairs", "nearest_neighbors", "nearest_pairs", "pairs_within"]
 
 # What stands for a squared distance of zero.
 ZERO = 1e-300
 # Up to this many features a k-d tree is faster than looking at all pairs.
 _FEATURES_FOR_TREE = 15
 _SIDE = 768
-# How many distances a thread of the brute-force search holds at once (128 MiB).
-_HELD = 2**24
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Pairs:
         return W
 
 
-def all_pairs(X) -> Pairs:
+def all_pairs(X, *, threads=None) -> Pairs:
     """All pairs, as a full matrix."""
     X, unit = in_unit_box(X)
     sqdist = np.empty((len(X), len(X)))
@@ -88,7 +87,7 @@ def all_pairs(X) -> Pairs:
             sqdist[np.ix_(order[J.rows], order[I.rows])] = found.T
 
     tiles = [(I, J) for k, I in enumerate(parts) for J in parts[k:]]
-    for _ in in_order(of, tiles, threads=available_threads(), label="distances"):
+    for _ in in_order(of, tiles, threads=threads or available_threads(), label="distances"):
         pass
     np.fill_diagonal(sqdist, 0.0)
     return Pairs(0.5 * (sqdist + sqdist.T), unit)
@@ -147,7 +146,7 @@ def pairs_within(X, radius, *, rho=None, narrowest=None, threads=None) -> Pairs:
 def nearest_pairs(X, n_neighbors, *, threads=None) -> Pairs:
     """Pairs of which one is among the ``n_neighbors`` nearest of the other."""
     distances, columns = nearest_neighbors(X, n_neighbors, threads=threads)
-    unit = float(distances.max())
+    unit = float(distances.max()) or 1.0
     sqdist = np.maximum((distances / unit) ** 2, ZERO)
     starts = np.arange(0, sqdist.size + 1, n_neighbors)
     directed = sparse.csr_array((sqdist.ravel(), columns.ravel(), starts), shape=(len(X), len(X)))
@@ -174,17 +173,32 @@ def nearest_neighbors(X, n_neighbors, *, threads=None):
 
 
 def _nearest_by_brute_force(X, k, threads):
-    squares = np.einsum("nr,nr->n", X, X)
+    """Distances and columns (N, k) of the nearest points, the point itself counted, tile by tile, nearest tiles first."""
+    parts, order = blocks(X, _SIDE)
+    scratch = Scratch()
 
-    def of(rows):
-        near = np.argpartition(squares - 2.0 * (X[rows] @ X.T), k - 1, axis=1)[:, :k]
-        exact = np.stack([cdist(X[i : i + 1], X[c])[0] for i, c in zip(rows, near, strict=True)])
-        order = np.argsort(exact, axis=1, kind="stable")
-        return np.take_along_axis(exact, order, axis=1), np.take_along_axis(near, order, axis=1)
+    def of(I):
+        nearest = np.full((len(I.points), 0), np.inf)
+        columns = np.empty((len(I.points), 0), dtype=np.intp)
+        for J in sorted(parts, key=I.distance):
+            if nearest.shape[1] == k and I.distance(J) ** 2 > nearest.max():
+                break
+            sqdist = I.sqdist(J, 0.0, out=scratch.array("sqdist", (len(I.points), len(J.points))))
+            sqdist = np.hstack([nearest, sqdist])
+            some = np.hstack([columns, np.broadcast_to(order[J.rows], (len(I.points), len(J.points)))])
+            if sqdist.shape[1] > k:
+                best = np.argpartition(sqdist, k - 1, axis=1)[:, :k]
+                sqdist, some = np.take_along_axis(sqdist, best, axis=1), np.take_along_axis(some, best, axis=1)
+            nearest, columns = sqdist, some
+        exact = np.stack([cdist(x[None], X[c])[0] for x, c in zip(I.points, columns, strict=True)])
+        rank = np.argsort(exact, axis=1, kind="stable")
+        return np.take_along_axis(exact, rank, axis=1), np.take_along_axis(columns, rank, axis=1)
 
-    groups = np.array_split(np.arange(len(X)), -(-(len(X) ** 2) // _HELD))
-    found = list(in_order(of, groups, threads=threads, label=f"{k - 1} nearest neighbours"))
-    return np.concatenate([d for d, _ in found]), np.concatenate([c for _, c in found])
+    distances, columns = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
+    found = in_order(of, parts, threads=threads, label=f"{k - 1} nearest neighbours")
+    for I, (d, c) in zip(parts, found, strict=True):
+        distances[order[I.rows]], columns[order[I.rows]] = d, c
+    return distances, columns
 
 
 def given_pairs(distances, n_points=None) -> Pairs:
@@ -196,7 +210,13 @@ def given_pairs(distances, n_points=None) -> Pairs:
         return _given_full(np.asarray(distances), n_points)
     D = sparse.csr_array(distances, dtype=float)
     _check_square(D.shape, n_points)
-    _check_distances(D.data)
+    check_distances(D.data)
+    row = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
+    if D.nnz and np.all(D.data[row != D.indices] == 1.0):
+        warnings.warn(
+            "Distances should tell near from far; all those given are 1, as in a graph of connections: use mode='distance'.",
+            stacklevel=2,
+        )
     unit = float(D.data.max(initial=0.0)) or 1.0
     D.data = np.maximum((D.data / unit) ** 2, ZERO)
     return Pairs(_symmetric(D), unit)
@@ -209,7 +229,7 @@ def _given_full(D, n_points):
             "sklearn.metrics.pairwise_distances returns."
         )
     _check_square(D.shape, n_points)
-    _check_distances(D)
+    check_distances(D)
     if not np.allclose(D, D.T, rtol=1e-5, atol=1e-8 * D.max()):
         raise ValueError(
             "A full matrix of distances must be symmetric; the given one is not: pass (D + D.T) / 2 if you mean that."
@@ -226,7 +246,8 @@ def _check_square(shape, n_points):
         raise ValueError(f"A matrix of distances must have {wanted}; shape {shape} was given: match it to the points.")
 
 
-def _check_distances(values):
+def check_distances(values):
+    """Refuse distances that are no numbers or negative."""
     wrong = values[~(np.isfinite(values) & (values >= 0))]
     if wrong.size:
         raise ValueError(

@@ -3,6 +3,8 @@
 Sums run over the stored pairs alone, so D(ε) is that of the graph that is actually built from them.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -25,10 +27,13 @@ class SparseEngine:
 
     def __init__(self, X, pairs: Pairs, *, cutoff=None, threads=None, scale=None):
         self._X, self._unit = in_unit_box(X)
-        S = pairs.sqdist if scale is None else pairs.scaled(scale.rho).sqdist
-        S = S if sparse.issparse(S) else sparse.csr_array(np.maximum(S, ZERO))  # a sparse matrix would lose zeros
-        data = S.data * (pairs.unit / self._unit) ** 2
+        if not sparse.issparse(pairs.sqdist):  # a sparse matrix would lose zeros
+            pairs = Pairs(sparse.csr_array(np.maximum(pairs.sqdist, ZERO)), pairs.unit)
+        S: Any = pairs.sqdist
         self._at_center = S.data <= ZERO * 1e10  # the point itself and its duplicates
+        if scale is not None:
+            S = pairs.scaled(scale.rho).sqdist
+        data = S.data * (pairs.unit / self._unit) ** 2
         data[S.indices == np.repeat(np.arange(len(self._X)), np.diff(S.indptr))] = np.inf
         self._sqdist = sparse.csr_array((data, S.indices, S.indptr), shape=S.shape)
         self._scale = scale

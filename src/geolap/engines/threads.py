@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
-__all__ = ["Scratch", "available_threads", "checkpoint", "in_order"]
+__all__ = ["Scratch", "available_threads", "checkpoint", "in_order", "one_blas_thread"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -47,7 +47,7 @@ def in_order(function: Callable[[Task], Result], tasks: Iterable[Task], *, threa
             return function(task)
 
     try:
-        with _one_blas_thread, tqdm(total=len(tasks), desc=label, disable=None, delay=1.0, leave=False) as bar:
+        with one_blas_thread, tqdm(total=len(tasks), desc=label, disable=None, delay=1.0, leave=False) as bar:
             for task in tasks:
                 # A short queue: results that wait for their turn take memory.
                 if len(waiting) >= 4 * threads:
@@ -127,4 +127,4 @@ class _OneBlasThread:
             held.set()  # without the limit rather than never
 
 
-_one_blas_thread = _OneBlasThread()
+one_blas_thread = _OneBlasThread()

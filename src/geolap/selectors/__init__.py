@@ -104,6 +104,19 @@ def resolve_bandwidth(X, bandwidth, *, y=None, random_state=None, graph=None) ->
             "them."
         )
     if isinstance(selector, GeometricConsistency):
+        _check_agreement(selector, graph or {})
         selector.set_params(**(graph or {}))
     selection = selector.fit(X, y).selection_
     return selection.bandwidth, selection
+
+
+def _check_agreement(selector, graph):
+    """A selector that says something else about the graph than the estimator is a mistake."""
+    default = GeometricConsistency()
+    for name in ("renormalization", "cutoff", "n_neighbors", "neighbors", "local_scale"):
+        own = getattr(selector, name)
+        if name in graph and own is not getattr(default, name) and own is not graph[name] and own != graph[name]:
+            raise ValueError(
+                f"The bandwidth is selected for the graph that the estimator builds; its selector was given {name}={own!r}: "
+                f"give {name} to the estimator instead."
+            )

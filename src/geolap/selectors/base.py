@@ -49,6 +49,12 @@ def search_grid(engine, nearest, n_points):
     ε_max is the root mean square distance.  ε_min: Σ_{j≠i} W_ij < γ is certain for a point whose nearest neighbour is at δ
     when N exp(−δ²/ε²) < γ, and must hold for all but a few of the sample.
     """
+    nearest = nearest[np.isfinite(nearest)]
+    if not nearest.size:
+        raise ValueError(
+            "Some points must have a neighbour at another place; all that are joined are duplicates: remove duplicates, or "
+            "raise n_neighbors above their number."
+        )
     low = np.quantile(nearest, _NOT_ISOLATED) / np.sqrt(np.log(n_points / ISOLATED))
     high = engine.mean_distance()
     if not (np.isfinite(high) and low > np.finfo(float).tiny):
