@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import geolap
 from geolap import GeometricConsistency, Status, select_bandwidth
 from geolap.datasets import make_dome, make_hourglass, make_sphere
-from geolap.selectors.geometric_consistency import _between
+from geolap.selectors.geometric_consistency import _Between
 
 
 @parametrize_with_checks([GeometricConsistency(n_sample=20, random_state=0)])
@@ -110,7 +110,7 @@ def test_interpolated_sums_stay_between_their_neighbours():
     engine = geolap.engines.make_engine(X)
     grid = 2.0 ** np.arange(-4, 6, 0.25)
     new = grid[1:] / 2**0.1
-    between = _between(grid, engine.row_sums(grid), new)
+    between = _Between(grid, engine.row_sums(grid))(new)
     exact = engine.row_sums(new)
     np.testing.assert_allclose(1 + between, 1 + exact, rtol=0.02)
 

@@ -119,8 +119,8 @@ def distortion(
         Count only the pairs whose distances this matrix stores, or the transformer finds.
     local_scale : int or LocalScale, optional
         Let the bandwidth vary as ε ρ_i, with ρ_i the relative distance to so many-th neighbour, or as given.
-    engine : {"auto", "tiled", "dense"}
-        How the sums over all pairs are done; all are exact.
+    engine : {"auto", "tiled", "dense", "device"}
+        How the sums over all pairs are done; all are exact.  Points on a GPU stay there ("device").
     threads : int, optional
         By default every core that the process may use.
 
@@ -140,7 +140,7 @@ def distortion(
     ----------
     Perrault-Joncas & Meilă, Improved Graph Laplacian via Geometric Self-Consistency, arXiv:1406.0118.
     """
-    X = check_points(X)
+    X = check_points(X, keep_device=True)
     working_dim = check_working_dim(working_dim, X)
     bandwidths = check_bandwidths(bandwidths)
     check_number("renormalization", renormalization, low=0, high=10)

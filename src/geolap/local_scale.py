@@ -17,7 +17,7 @@ import numpy as np
 
 from .engines.pairs import nearest_neighbors
 from .laplacian import LocalScale
-from .validation import check_number, check_points
+from .validation import check_number, check_points, host_array
 
 __all__ = ["neighbor_scale", "relative_scale", "resolve_scale"]
 
@@ -82,6 +82,7 @@ def resolve_scale(X, local_scale, *, threads=None) -> LocalScale | None:
     """A number of neighbours or ready scales → scales; None stays None."""
     if local_scale is None:
         return None
+    X = host_array(X)
     if isinstance(local_scale, Integral) and not isinstance(local_scale, bool):
         check_number("local_scale", int(local_scale), low=1, high=len(X) - 1)
         return neighbor_scale(X, int(local_scale), threads=threads)

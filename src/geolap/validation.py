@@ -22,17 +22,24 @@ __all__ = [
     "check_values",
     "check_working_dim",
     "distinct_points",
+    "host_array",
+    "on_device",
 ]
 
 # How many rows are looked at together, so that checking a memory-mapped file does not load it.
 _ROWS = 65536
 
 
-def check_points(X, *, least=3):
+def check_points(X, *, least=3, keep_device=False):
     """Points as a 2-D array of finite real numbers with at least so many distinct rows; the dtype is kept.
 
-    Nothing is copied unless the input is not an array of numbers yet.
+    Nothing is copied unless the input is not an array of numbers yet.  Points on a GPU, a torch tensor or a CuPy array, are
+    copied to the host, or with ``keep_device`` left there, as a torch tensor.
     """
+    if on_device(X):
+        if keep_device:
+            return _checked_tensor(X, least)
+        X = host_array(X)
     if sparse.issparse(X):
         raise TypeError(
             f"Points must be a dense array (n_points, n_features); a sparse matrix of shape {X.shape} was given: call "
@@ -89,6 +96,35 @@ def check_points(X, *, least=3):
     return A
 
 
+def on_device(X):
+    """Whether X is a torch tensor or a CuPy array."""
+    return type(X).__module__.split(".")[0] in ("torch", "cupy")
+
+
+def host_array(X):
+    """X as a NumPy array in host memory, from wherever it is."""
+    if not on_device(X):
+        return np.asarray(X)
+    return X.detach().cpu().numpy() if hasattr(X, "detach") else X.get()
+
+
+def _checked_tensor(X, least):
+    """What `check_points` checks, on the device."""
+    import torch
+
+    X = X.detach() if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
+    some = host_array(X[: 4 * least])
+    if X.ndim != 2 or X.shape[1] == 0 or len(X) < least or some.dtype.kind not in "biuf":
+        check_points(some, least=least)  # says what is wrong
+    for start in range(0, len(X), _ROWS):
+        finite = torch.isfinite(X[start : start + _ROWS])
+        if not finite.all():
+            check_points(host_array(X[start : start + _ROWS]), least=1)
+    if distinct_points(X, least) < least:
+        check_points(host_array(X), least=least)
+    return X
+
+
 def _no_numbers(A):
     raise (
         TypeError(f"argument must be a string or a number, not {A.dtype.name}")
@@ -101,7 +137,7 @@ def distinct_points(X, enough):
     """The number of distinct rows, counted no further than ``enough``."""
     n = 4 * enough
     while True:
-        found = len(np.unique(X[:n], axis=0))
+        found = len(np.unique(host_array(X[:n]), axis=0))
         if found >= enough or n >= len(X):
             return min(found, enough)
         n *= 8
@@ -136,7 +172,7 @@ def _rank(X, enough):
         return 1
     n = 20 * enough
     while True:
-        some = np.asarray(X[:: max(1, len(X) // n)], dtype=float)
+        some = host_array(X[:: max(1, len(X) // n)]).astype(float)
         some = some / np.abs(some).max()
         found = np.linalg.matrix_rank(some - some[0], tol=1e-12 * np.sqrt(some.size))
         if found >= enough or n >= len(X):

@@ -1,11 +1,12 @@
 """Engines: where the sums over all points run.  See `geolap.engines.base` for the seam."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from numbers import Integral
 
 from sklearn.base import clone
 
-from ..validation import check_choice, check_number
+from ..validation import check_choice, check_number, host_array, on_device
 from .base import Engine, LocalMetrics
 from .dense import DenseEngine
 from .pairs import Pairs, given_pairs, nearest_pairs
@@ -27,15 +28,32 @@ _ENGINES: dict[str, Callable[..., Engine]] = {"dense": DenseEngine, "tiled": Til
 
 
 def make_engine(X, engine="auto", *, cutoff=None, threads=None, scale=None, pairs=None) -> Engine:
-    """The engine of that name over the points X; ``"auto"`` is the tiled one, or the sparse one over given pairs."""
-    check_choice("engine", engine, ("auto", *_ENGINES))
+    """The engine of that name over the points X.
+
+    ``"auto"`` is the sparse one over given pairs, the device engine for points on a GPU, and the tiled one otherwise.
+    """
+    check_choice("engine", engine, ("auto", *_ENGINES, "device"))
     if cutoff is not None:
         check_number("cutoff", cutoff, low=0, open_low=True)
     if threads is not None:
         check_number("threads", threads, Integral, low=1)
     if pairs is not None:
-        return SparseEngine(X, pairs, cutoff=cutoff, threads=threads, scale=scale)
-    return _ENGINES["tiled" if engine == "auto" else engine](X, cutoff=cutoff, threads=threads, scale=scale)
+        return SparseEngine(host_array(X), pairs, cutoff=cutoff, threads=threads, scale=scale)
+    if engine == "device" or (engine == "auto" and on_device(X) and getattr(X, "is_cuda", True)):
+        return _device_engine(X, cutoff, scale)
+    return _ENGINES["tiled" if engine == "auto" else engine](host_array(X), cutoff=cutoff, threads=threads, scale=scale)
+
+
+def _device_engine(X, cutoff, scale):
+    if find_spec("torch") is None:
+        raise ImportError("The device engine needs torch, which is not installed: pip install 'geolap[gpu]'.")
+    import torch
+
+    from .device import DeviceEngine
+
+    if not isinstance(X, torch.Tensor):
+        X = torch.as_tensor(X, device="cuda" if torch.cuda.is_available() else "cpu")
+    return DeviceEngine(X, cutoff=cutoff, scale=scale)
 
 
 def find_pairs(X, *, n_neighbors=None, neighbors=None, threads=None) -> Pairs | None:
@@ -44,8 +62,11 @@ def find_pairs(X, *, n_neighbors=None, neighbors=None, threads=None) -> Pairs | 
     ``neighbors`` may be a matrix of distances, or a transformer that makes one from the points, such as scikit-learn's
     KNeighborsTransformer.
     """
+    if neighbors is None and n_neighbors is None:
+        return None
+    X = host_array(X)
     if neighbors is None:
-        return None if n_neighbors is None else nearest_pairs(X, n_neighbors, threads=threads)
+        return nearest_pairs(X, n_neighbors, threads=threads)
     if n_neighbors is not None:
         raise ValueError(
             f"Either n_neighbors or neighbors says which pairs count; both n_neighbors={n_neighbors!r} and neighbors were "

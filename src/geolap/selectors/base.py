@@ -24,6 +24,7 @@ class BandwidthSelector(BaseEstimator):
     """A way to choose the bandwidth: ``fit(X, y=None)`` sets ``bandwidth_`` and ``selection_``."""
 
     needs_labels = False
+    keeps_device = False  # whether points on a GPU are used there
 
     def fit(self, X, y=None):
         """Choose the bandwidth for the points X (n_points, n_features); y is used by methods that need labels.
@@ -32,7 +33,7 @@ class BandwidthSelector(BaseEstimator):
         -------
         self
         """
-        points = check_points(X)
+        points = check_points(X, keep_device=self.keeps_device)
         validate_data(self, X, skip_check_array=True)
         self.selection_ = self._select(points, y)
         self.bandwidth_ = self.selection_.bandwidth

@@ -7,6 +7,7 @@
 """
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -48,7 +49,8 @@ class GeometricConsistency(BandwidthSelector):
         the scale of the whole data set H passes through the identity once more although nothing local is measured.
     cutoff : float, optional
         Weights beyond ``cutoff``·ε are zero.
-    engine : {"auto", "tiled", "dense"}, default "auto"
+    engine : {"auto", "tiled", "dense", "device"}, default "auto"
+        Points on a GPU (a torch tensor or a CuPy array) are worked on there.
     random_state : int, RandomState or None
         Chooses the evaluation points and the resamples behind the interval.
     squared : bool, default False
@@ -86,6 +88,8 @@ class GeometricConsistency(BandwidthSelector):
     >>> print(gc.selection_.status)
     A clear minimum inside the searched range.
     """
+
+    keeps_device = True
 
     def __init__(
         self,
@@ -142,10 +146,12 @@ class GeometricConsistency(BandwidthSelector):
         share = np.median(scan.effective_neighbors, axis=0) / len(points)
         bound = locality_bound(bandwidths, scan.effective_neighbors, len(points), self.max_share)
 
+        between = _Between(bandwidths, sums)
+
         def refined(new):
             # With a cut-off the sums jump, and cannot be interpolated; over few pairs there is no need to.
-            between = _between(bandwidths, sums, new) if self.cutoff is None and pairs is None else None
-            return problem.curve(new, between).per_point
+            known = between(new) if self.cutoff is None and pairs is None else None
+            return problem.curve(new, known).per_point
 
         curve = refine(Curve(bandwidths, scan.per_point), refined)
         minima = tuple(
@@ -183,21 +189,28 @@ class GeometricConsistency(BandwidthSelector):
         )
 
 
-def _between(bandwidths, sums, new):
+class _Between:
     """Row sums at new bandwidths from those on the scanned grid: log s is smooth in log ε.
 
     Eight-point Lagrange interpolation, kept between the scanned neighbours since sums grow with ε.  The sums leave out the
     point's own weight 1; with it, log s would have a kink where the neighbours begin to outweigh it.
     """
-    order = 8
-    x = np.log(bandwidths)
-    logs = np.log(np.maximum(sums, np.finfo(float).tiny))
-    result = np.empty((len(sums), len(new)))
-    for column, at in enumerate(np.log(new)):
-        above = int(np.clip(np.searchsorted(x, at), 1, len(x) - 1))
-        first = int(np.clip(above - order // 2, 0, len(x) - order))
-        nodes = x[first : first + order]
-        weights = [np.prod((at - np.delete(nodes, k)) / (nodes[k] - np.delete(nodes, k))) for k in range(order)]
-        between = logs[:, first : first + order] @ np.array(weights)
-        result[:, column] = np.exp(np.clip(between, logs[:, above - 1], logs[:, above]))
-    return result
+
+    def __init__(self, bandwidths, sums):
+        self._x, self._sums = np.log(bandwidths), sums
+
+    @cached_property
+    def _logs(self):
+        return np.log(np.maximum(self._sums, np.finfo(float).tiny))
+
+    def __call__(self, new):
+        x, logs, order = self._x, self._logs, 8
+        result = np.empty((len(logs), len(new)))
+        for column, at in enumerate(np.log(new)):
+            above = int(np.clip(np.searchsorted(x, at), 1, len(x) - 1))
+            first = int(np.clip(above - order // 2, 0, len(x) - order))
+            nodes = x[first : first + order]
+            weights = [np.prod((at - np.delete(nodes, k)) / (nodes[k] - np.delete(nodes, k))) for k in range(order)]
+            between = logs[:, first : first + order] @ np.array(weights)
+            result[:, column] = np.exp(np.clip(between, logs[:, above - 1], logs[:, above]))
+        return result

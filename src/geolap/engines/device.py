@@ -1,0 +1,240 @@
+"""The device engine: all pairs on the device that holds the points, written over torch.
+
+The points are a torch tensor, on a GPU or on the CPU; what comes back are small NumPy arrays.  Exact in the sense of the
+tiled engine: every pair counts.
+
+- Row sums: in double precision, tile by tile; on a GPU with more than 20 000 points by a fused kernel
+  (`geolap.engines.row_sum_kernel`) in single precision, with distances on the tensor cores.
+- Local metrics: Σ_j w (x_j − c)(x_j − c)ᵀ, with w = W² for the tangent basis and w = P for H, is for all evaluation points
+  and bandwidths together a matrix product with the moments x xᵀ, x, 1 of the points, chunk by chunk, in double precision.
+
+When the device runs out of memory, tiles are halved and the work goes on.
+"""
+
+import numpy as np
+import torch
+
+from ..kernel import Ladder, ladders
+from ..laplacian import density_weights
+from .base import NO_NEIGHBOURS, LocalMetrics, in_unit
+from .row_sum_kernel import fused_row_sums, has_fused_kernel
+
+__all__ = ["DeviceEngine"]
+
+# Beyond this many points on a GPU, row sums are done by the fused kernel.
+_MANY = 20_000
+# Numbers in one of the large arrays of a tile: 1 GiB on a GPU, 32 MiB on a CPU.
+_HELD_GPU, _HELD_CPU = 2**27, 2**22
+# Up to this dimension matrices are diagonalised in full; beyond, by powers.
+_FEW_DIMENSIONS = 32
+# C is squared so often, and then multiplied so often into a few vectors more than wanted.
+_SQUARINGS, _PRODUCTS, _MORE = 6, 3, 4
+# Residual over the eigengap at which a tangent direction is good enough.
+_ANGLE = 1e-6
+# Exponents below this are held there, as in `geolap.kernel`.
+_LOWEST_EXPONENT = -700.0
+
+
+class DeviceEngine:
+    """Sums over all pairs, on the device of the points."""
+
+    def __init__(self, X, *, cutoff=None, threads=None, scale=None):
+        self._X, self._unit = _in_unit_box(X)
+        self._device = self._X.device
+        self._held = _HELD_CPU if self._device.type == "cpu" else _HELD_GPU
+        self._cutoff, self._scale = cutoff, scale
+        self._rho = self._tensor(np.ones(len(self._X)) if scale is None else scale.rho)
+
+    def mean_distance(self):
+        n = len(self._X)
+        return float(torch.sqrt(2.0 * n / (n - 1) * self._X.var(dim=0, unbiased=False).sum())) * self._unit
+
+    def nearest(self, targets):
+        def of(rows):
+            least = torch.full((len(rows),), torch.inf, dtype=torch.float64, device=self._device)
+            for columns in self._chunks(len(rows)):
+                sqdist, same = self._sqdist(rows, columns)
+                sqdist[same] = torch.inf
+                least = torch.minimum(least, sqdist.min(dim=1).values)
+            return torch.sqrt(least) * self._unit
+
+        return self._by_rows(of, targets)
+
+    def row_sums(self, bandwidths, targets=None):
+        epsilons = in_unit(bandwidths, self._unit)
+        plain = targets is None and self._cutoff is None and self._scale is None
+        if plain and self._device.type == "cuda" and len(self._X) > _MANY and has_fused_kernel():
+            return fused_row_sums(self._X, epsilons)
+        steps = ladders(epsilons)
+
+        def of(rows):
+            sums = torch.zeros((len(rows), len(epsilons)), dtype=torch.float64, device=self._device)
+            for columns in self._chunks(len(rows)):
+                sqdist, _ = self._sqdist(rows, columns)
+                places = torch.arange(columns.start, columns.stop, device=self._device)
+                sqdist[rows[:, None] == places] = torch.inf
+                for column, W in self._weights(sqdist, steps):
+                    sums[:, column] += W.sum(dim=1)
+            return sums
+
+        return self._by_rows(of, np.arange(len(self._X)) if targets is None else targets)
+
+    def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
+        epsilons = in_unit(bandwidths, self._unit)
+        density = self._tensor(density_weights(degrees, renormalization=renormalization, scale=self._scale))
+        m, r = len(epsilons), self._X.shape[1]
+
+        def of(rows):
+            H, effective = self._group_metrics(rows, epsilons, density, working_dim)
+            return torch.cat([H.reshape(len(rows), -1), effective], dim=1)
+
+        # Two matrices (r, r) for every evaluation point and bandwidth.
+        found = self._by_rows(of, sample, most=max(1, self._held // (2 * m * r * r)))
+        split = m * working_dim**2
+        return LocalMetrics(found[:, :split].reshape(-1, m, working_dim, working_dim), found[:, split:])
+
+    def _group_metrics(self, rows, epsilons, density, dim):
+        """H (c, m, dim, dim) and effective neighbours (c, m) of a group of evaluation points."""
+        c, m, r = len(rows), len(epsilons), self._X.shape[1]
+        steps = ladders(epsilons)
+        upper = torch.triu_indices(r, r, device=self._device)
+        q = upper.shape[1] + r + 1
+        tangent = torch.zeros((m * c, q), dtype=torch.float64, device=self._device)
+        metric, first = torch.zeros_like(tangent), torch.zeros((m * c, r + 1), dtype=torch.float64, device=self._device)
+        at_center = torch.zeros(c, dtype=torch.float64, device=self._device)
+        density_here = torch.zeros((m, c), dtype=torch.float64, device=self._device)
+        for columns in self._chunks(max(m * c, q)):
+            points = self._X[columns]
+            moments = torch.hstack([points[:, upper[0]] * points[:, upper[1]], points, torch.ones_like(points[:, :1])])
+            sqdist, same = self._sqdist(rows, columns)
+            at_center += same.sum(dim=1)
+            density_here += (density[columns].T[:, None, :] * same).sum(dim=2)
+            sqdist[same] = torch.inf
+            W = torch.empty((m, c, len(points)), dtype=torch.float64, device=self._device)
+            for column, weights in self._weights(sqdist, steps):
+                W[column] = weights
+            flat = W.reshape(m * c, -1)
+            first += flat @ moments[:, -r - 1 :]
+            tangent += flat.square() @ moments
+            metric += (W * density[columns].T[:, None, :]).reshape(m * c, -1) @ moments
+
+        origin = self._X[rows].repeat(m, 1)
+        center_count = at_center.repeat(m)
+        neighbours = first[:, -1]
+        total = center_count + neighbours
+        effective = total**2 / (center_count + tangent[:, -1])
+        offset = (first[:, :-1] - origin * neighbours[:, None]) / total[:, None]
+        C = _second_moment(tangent, origin + offset, upper)
+        C += center_count[:, None, None] * (offset[:, :, None] * offset[:, None, :])
+        V = _leading_vectors(C, dim, offset)
+        B = _second_moment(metric, origin, upper)
+        B /= (metric[:, -1] + density_here.reshape(-1))[:, None, None]
+        B[neighbours < NO_NEIGHBOURS] = 0.0
+        local = self._tensor(epsilons)[:, None] * self._rho[rows]
+        H = (2.0 / local.reshape(-1)[:, None, None] ** 2) * (V @ B @ V.mT)
+        return H.reshape(m, c, dim, dim).transpose(0, 1), effective.reshape(m, c).T
+
+    def _sqdist(self, rows, columns):
+        """Squared distances over ρ_i ρ_j, by differences, and which are between points at the same place."""
+        distances = torch.cdist(self._X[rows], self._X[columns], compute_mode="donot_use_mm_for_euclid_dist")
+        return distances.square_() / (self._rho[rows][:, None] * self._rho[columns]), distances == 0
+
+    def _weights(self, sqdist, steps: list[Ladder]):
+        """Walk down all ladders: yields (column, W)."""
+        for ladder in steps:
+            W = sqdist
+            for column, eps, squarings in zip(ladder.columns, ladder.bandwidths, ladder.squarings, strict=True):
+                if squarings == 0:
+                    W = torch.exp(torch.clamp(sqdist * (-1.0 / eps**2), min=_LOWEST_EXPONENT))
+                for _ in range(squarings):
+                    W = W * W
+                yield column, W if self._cutoff is None else W * (sqdist <= (self._cutoff * eps) ** 2)
+
+    def _chunks(self, n_rows):
+        """Slices of all points, so long that a tile over ``n_rows`` rows is what may be held."""
+        n = len(self._X)
+        size = max(64, self._held // max(n_rows, 1))
+        return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+    def _by_rows(self, function, indices, most=2048):
+        """``function`` of some rows at a time, as one NumPy array; with smaller tiles if memory runs out."""
+        indices = torch.as_tensor(np.asarray(indices), device=self._device)
+        while True:
+            try:
+                return np.concatenate([function(rows).cpu().numpy() for rows in indices.split(most)])
+            except torch.OutOfMemoryError as error:
+                if self._held <= 2**16:
+                    raise MemoryError(
+                        f"The device must have room for some numbers beside the points; it has not ({error}): free its "
+                        "memory, or pass the points as a NumPy array."
+                    ) from error
+                self._held //= 2
+                most = max(1, most // 2)
+                torch.cuda.empty_cache()
+
+    def _tensor(self, array):
+        return torch.as_tensor(np.asarray(array, dtype=np.float64), device=self._device)
+
+
+def _in_unit_box(X):
+    """As `geolap.engines.base.in_unit_box`, on the device."""
+    X = X.detach().to(torch.float64)
+    center = X[:: -(-len(X) // 128)].median(dim=0).values
+    low, high = X.min(dim=0).values, X.max(dim=0).values
+    half = float(torch.maximum((0.5 * high - 0.5 * center).max(), (0.5 * center - 0.5 * low).max()))
+    unit = float(2.0 ** np.clip(np.ceil(np.log2(half)) + 1, -1074, 1023))
+    return X / unit - center / unit, unit
+
+
+def _second_moment(M, center, upper):
+    """Σ w (x − c)(x − c)ᵀ (n, r, r) from centres (n, r) and moments (n, q): Σ w x xᵀ (upper triangle), Σ w x, Σ w."""
+    r = center.shape[1]
+    A = torch.empty((len(M), r, r), dtype=M.dtype, device=M.device)
+    A[:, upper[0], upper[1]] = M[:, : -r - 1]
+    A[:, upper[1], upper[0]] = M[:, : -r - 1]
+    first, total = M[:, -r - 1 : -1], M[:, -1]
+    A -= first[:, :, None] * center[:, None, :] + center[:, :, None] * first[:, None, :]
+    A += total[:, None, None] * (center[:, :, None] * center[:, None, :])
+    return A
+
+
+def _leading_vectors(C, dim, guess):
+    """The ``dim`` leading eigenvectors of each symmetric matrix (n, r, r), as rows (n, dim, r).
+
+    Beyond a few dimensions: C to the 64th power by squaring, a few products with a block of vectors, and the best
+    combination of these.  Where that has not converged (leading eigenvalues nearly tie) the matrix is diagonalised in full.
+    """
+    size = C.diagonal(dim1=1, dim2=2).sum(dim=1)
+    C = C / torch.where(size > 0, size, 1.0)[:, None, None]
+    r = C.shape[1]
+    if r <= max(_FEW_DIMENSIONS, dim + _MORE):
+        return torch.linalg.eigh(C)[1][:, :, -dim:].flip(2).mT
+    power = C
+    for _ in range(_SQUARINGS):
+        power = power @ power
+        power = power / torch.clamp(power.diagonal(dim1=1, dim2=2).sum(dim=1), min=1e-300)[:, None, None]
+    generator = torch.Generator().manual_seed(0)
+    block = torch.randn((r, dim + _MORE), generator=generator, dtype=torch.float64).to(C.device).repeat(len(C), 1, 1)
+    block[:, :, 0] += guess * 1e3
+    for _ in range(_PRODUCTS):
+        block = _orthonormal(power @ _orthonormal(block))
+    theta, U = torch.linalg.eigh(block.mT @ C @ block)
+    V = (block @ U).flip(2)[:, :, :dim]
+    theta = theta.flip(1)
+    residual = torch.linalg.norm(C @ V - V * theta[:, None, :dim], dim=1).max(dim=1).values
+    poor = residual > torch.clamp(_ANGLE * (theta[:, dim - 1] - theta[:, dim]), min=1e-14)
+    if poor.any():
+        full = np.linalg.eigh(C[poor].cpu().numpy())[1][:, :, : -dim - 1 : -1]
+        V[poor] = torch.as_tensor(np.ascontiguousarray(full), device=C.device)
+    return V.mT
+
+
+def _orthonormal(block):
+    """Gram–Schmidt on the columns of each block (n, r, b): a few small products, where a batched QR takes its time."""
+    columns: list[torch.Tensor] = []
+    for v in block.unbind(dim=2):
+        for _ in range(2):
+            for u in columns:
+                v = v - (u * v).sum(dim=1, keepdim=True) * u
+        columns.append(v / torch.clamp(torch.linalg.norm(v, dim=1, keepdim=True), min=1e-300))
+    return torch.stack(columns, dim=2)

@@ -1,0 +1,88 @@
+"""Row sums over all pairs in one kernel on a GPU: distances on the tensor cores, square-and-sum in registers.
+
+For a tile of targets and, one after another, tiles of all points: squared distances from a three-pass TF32 product (plain
+TF32 would lose them to cancellation), one exponential for every eight rungs of a ladder of bandwidths, the others by
+squaring.  Only the sums leave the registers.  The diagonal is left out exactly.
+
+Single precision: the error of d²/ε² is about 1e-6 (‖x‖/ε)², and eight squarings multiply the rounding of a weight by 256.
+"""
+
+from importlib.util import find_spec
+
+import numpy as np
+import torch
+
+__all__ = ["fused_row_sums", "has_fused_kernel", "rung_ladders"]
+
+# Rungs that one exponential serves: more squarings would leave fewer than four digits.
+RUNGS = 8
+# Points along the sides of a tile.
+_TARGETS, _SOURCES = 128, 128
+# Coordinates that one product takes.
+_WIDTH = 64
+
+
+def has_fused_kernel():
+    """Whether Triton is there."""
+    return find_spec("triton") is not None
+
+
+def rung_ladders(epsilons):
+    """Bandwidths in groups that one exponential serves: for each the widest, and (column, squarings) of all."""
+    found: list[tuple[float, list[tuple[int, int]]]] = []
+    for column in np.argsort(-np.asarray(epsilons), kind="stable"):
+        eps = float(epsilons[column])
+        for widest, members in found:
+            rung = round(2.0 * np.log2(widest / eps))
+            if rung < RUNGS and abs(eps * 2.0 ** (0.5 * rung) / widest - 1.0) < 1e-6:
+                members.append((int(column), rung))
+                break
+        else:
+            found.append((eps, [(int(column), 0)]))
+    return found
+
+
+def fused_row_sums(X, epsilons):
+    """Σ_{j≠i} W_ij (N, m) of the points X (N, r), a tensor on a GPU about its centre, as a NumPy array."""
+    n, r = X.shape
+    width = max(16, 2 ** int(np.ceil(np.log2(min(r, _WIDTH)))))
+    chunks = -(-r // width)
+    points = torch.zeros((n, width * chunks), dtype=torch.float32, device=X.device)
+    points[:, :r] = X
+    squares = (points.double() ** 2).sum(dim=1).float()
+    groups = rung_ladders(epsilons)
+    result = np.empty((n, len(epsilons)))
+    for first in range(0, len(groups), 2):
+        pair = groups[first : first + 2]
+        inverse = torch.tensor([np.log2(np.e) / eps**2 for eps, _ in pair] * (3 - len(pair)), device=X.device)
+        sums = torch.empty((2 * RUNGS, n), dtype=torch.float32, device=X.device)
+        _kernel()[(-(-n // _TARGETS),)](
+            points,
+            squares,
+            inverse.float(),
+            sums,
+            n,
+            chunks,
+            WIDTH=width,
+            TARGETS=_TARGETS,
+            SOURCES=_SOURCES,
+            BOTH=len(pair) == 2,
+            num_warps=8,
+            num_stages=2,
+        )
+        for ladder, (_, members) in enumerate(pair):
+            for column, rung in members:
+                result[:, column] = sums[ladder * RUNGS + rung].double().cpu().numpy()
+    return result
+
+
+_compiled: list = []
+
+
+def _kernel():
+    """The kernel; Triton is imported when it is first needed."""
+    if not _compiled:
+        from .row_sum_triton import row_sum_kernel
+
+        _compiled.append(row_sum_kernel)
+    return _compiled[0]
