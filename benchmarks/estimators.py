@@ -49,8 +49,14 @@ def labels():
 
 
 def scales():
-    data = load_ssl_book("coil")
     print("COIL, six classes: 24 closed curves of different sizes")
+    scales_of("coil")
+    print("g241c, two classes: two normal distributions, no manifold")
+    scales_of("g241c")
+
+
+def scales_of(name):
+    data = load_ssl_book(name)
     print(f"{'graph':<44}{'ε':>8}{'D':>8}{'error %':>9}")
     graphs = {
         "one bandwidth": {},
@@ -123,6 +129,10 @@ def metric():
         short = sides < model.bandwidth_  # without the slivers along the hull
         area = 0.5 * np.abs(np.linalg.det(corners[short][:, 1:] - corners[short][:, :1])).sum()
         report_metric("swiss roll", n, G, kneighbors_graph(X, 15), truth, pairs, triangles[short], area)
+        depth = np.minimum(u - u.min(axis=0), u.max(axis=0) - u).min(axis=1)
+        inner = short & (depth[triangles] > 4.0).all(axis=1)
+        area = 0.5 * np.abs(np.linalg.det(corners[inner][:, 1:] - corners[inner][:, :1])).sum()
+        print(f"{'':<11}{'':>6}         its area farther than 4 from the border {G.area(triangles[inner]) / area:.3f}")
 
 
 def report_metric(name, n, G, graph, truth, pairs, triangles, area):

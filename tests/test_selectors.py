@@ -233,6 +233,16 @@ def test_cv_finds_a_bandwidth_that_classifies_and_scales():
     assert errors[0, 1] < 0.1
 
 
+def test_ranges_do_not_depend_on_the_order_of_the_points():
+    # Sorted by class: the first thousand points are ten times denser than the others.
+    rng = np.random.default_rng(0)
+    X = np.vstack([0.1 * rng.standard_normal((1000, 2)), 5 + rng.standard_normal((1500, 2))])
+    shuffled = X[rng.permutation(len(X))]
+    one, other = (select_bandwidth(points, "bgh") for points in (X, shuffled))
+    assert one.bandwidths[0] == pytest.approx(other.bandwidths[0], rel=0.3)
+    assert one.bandwidth == pytest.approx(other.bandwidth, rel=0.02)
+
+
 def test_cv_error_is_that_of_the_folds():
     X, y, _ = two_moons()
     from geolap.engines.pairs import all_pairs

@@ -18,7 +18,7 @@ from ..engines.pairs import all_pairs
 from ..selection import Selection, Status
 from ..smooth_regression import predicted_classes
 from ..validation import check_labels, check_number
-from .base import BandwidthSelector, search_grid
+from .base import BandwidthSelector, search_grid, spread_rows
 
 __all__ = ["CrossValidation"]
 
@@ -99,7 +99,7 @@ class CrossValidation(BandwidthSelector):
             return tried[eps]
 
         engine = make_engine(points)
-        grid = np.log(search_grid(engine, engine.nearest(np.arange(min(len(points), 1000))), len(points))[[0, -1]])
+        grid = np.log(search_grid(engine, engine.nearest(spread_rows(len(points), 1000)), len(points))[[0, -1]])
         dual_annealing(
             error, [tuple(grid)], maxfun=self.n_evaluations, no_local_search=True, rng=random_state.randint(2**31)
         )

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..engines import make_engine
 from ..search import Curve, log_grid, refine
-from .base import BandwidthSelector, least_of
+from .base import BandwidthSelector, least_of, spread_rows
 
 __all__ = ["KernelSum"]
 
@@ -60,7 +60,7 @@ class KernelSum(BandwidthSelector):
             return -((above - below) / (2.0 * _STEP))[None]
 
         # From where half of the points are isolated, and beyond the mean distance, so that the fastest growth lies inside.
-        nearest = np.median(engine.nearest(np.arange(min(len(points), 1000))))
+        nearest = np.median(engine.nearest(spread_rows(len(points), 1000)))
         grid = log_grid(nearest / 4.0, 4.0 * engine.mean_distance())
         curve = refine(Curve(grid, negative_slope(grid)), negative_slope)
         return least_of(curve, "bgh", details={"dimension": float(-curve.mean.min())})

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 
 from ..local_spectrum import largest_gap, local_singular_values, vote
 from ..validation import check_number
-from .base import BandwidthSelector
+from .base import BandwidthSelector, spread_rows
 from .geometric_consistency import GeometricConsistency
 
 __all__ = ["SingerRate"]
@@ -73,7 +73,7 @@ class SingerRate(BandwidthSelector):
         pilot = selector.fit(some).selection_
         d = self.intrinsic_dim
         if d is None:
-            values = local_singular_values(some, np.arange(min(n_pilot, 200)), [pilot.bandwidth], 21)[:, 0]
+            values = local_singular_values(some, spread_rows(n_pilot, 200), [pilot.bandwidth], 21)[:, 0]
             d = max(1, vote(largest_gap(values)))
         factor = (len(points) / n_pilot) ** (-1.0 / (6.0 + d))
         return replace(
