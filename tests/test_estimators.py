@@ -187,6 +187,11 @@ def test_transformers_are_not_touched(sphere):
             None,
             r"its selector was given n_neighbors=8: give n_neighbors to the estimator instead",
         ),
+        (
+            {"bandwidth": geolap.GeometricConsistency(neighbors=np.eye(300))},
+            None,
+            r"(?s)its selector was given neighbors=.*: give neighbors to the estimator instead",
+        ),
         ({"neighbors": np.eye(7)}, None, r"must have 300 rows and columns, one for each point; shape \(7, 7\) was given"),
         ({"local_scale": "nearest"}, None, r"local_scale must be one of 'regional'; 'nearest' was given"),
         (

@@ -209,8 +209,7 @@ class GraphEstimator(BaseEstimator):
         raise ValueError(
             f"A graph may have {_MOST_ENTRIES:.0e} entries; cut off at {cutoff:g}·ε = {cutoff * self.bandwidth_:.4g} this "
             f"one would have about {entries:.1e} ({12 * entries / 2**30:.1f} GiB, and some times that while it is "
-            f"built): set n_neighbors, for instance to "
-            f"{_NEIGHBORS_INSTEAD}, or a smaller cutoff or bandwidth."
+            f"built): set n_neighbors, for instance to {_NEIGHBORS_INSTEAD}, or a smaller cutoff or bandwidth."
         )
 
     def _some_rows(self):

@@ -29,6 +29,37 @@ _SHARPNESS = (1e-2, 1e3)
 class _SmoothEstimator(GraphEstimator):
     """Fits what is known at some points by functions that are smooth on the graph of all points."""
 
+    def __init__(
+        self,
+        bandwidth="gc",
+        *,
+        n_eigenvectors=None,
+        power=None,
+        penalty=None,
+        renormalization=1.0,
+        self_weights=False,
+        cutoff=None,
+        n_neighbors=None,
+        neighbors=None,
+        local_scale=None,
+        metric="euclidean",
+        random_state=None,
+        threads=None,
+    ):
+        self.bandwidth = bandwidth
+        self.n_eigenvectors = n_eigenvectors
+        self.power = power
+        self.penalty = penalty
+        self.renormalization = renormalization
+        self.self_weights = self_weights
+        self.cutoff = cutoff
+        self.n_neighbors = n_neighbors
+        self.neighbors = neighbors
+        self.local_scale = local_scale
+        self.metric = metric
+        self.random_state = random_state
+        self.threads = threads
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -126,37 +157,6 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     True
     """
 
-    def __init__(
-        self,
-        bandwidth="gc",
-        *,
-        n_eigenvectors=None,
-        power=None,
-        penalty=None,
-        renormalization=1.0,
-        self_weights=False,
-        cutoff=None,
-        n_neighbors=None,
-        neighbors=None,
-        local_scale=None,
-        metric="euclidean",
-        random_state=None,
-        threads=None,
-    ):
-        self.bandwidth = bandwidth
-        self.n_eigenvectors = n_eigenvectors
-        self.power = power
-        self.penalty = penalty
-        self.renormalization = renormalization
-        self.self_weights = self_weights
-        self.cutoff = cutoff
-        self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
-        self.local_scale = local_scale
-        self.metric = metric
-        self.random_state = random_state
-        self.threads = threads
-
     def fit(self, X, y):
         """Learn from the points X (n_points, n_features) and their classes y (n_points,).
 
@@ -239,37 +239,6 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     >>> bool(np.abs(regressor.transduction_ - X[:, 2]).mean() < 0.05)
     True
     """
-
-    def __init__(
-        self,
-        bandwidth="gc",
-        *,
-        n_eigenvectors=None,
-        power=None,
-        penalty=None,
-        renormalization=1.0,
-        self_weights=False,
-        cutoff=None,
-        n_neighbors=None,
-        neighbors=None,
-        local_scale=None,
-        metric="euclidean",
-        random_state=None,
-        threads=None,
-    ):
-        self.bandwidth = bandwidth
-        self.n_eigenvectors = n_eigenvectors
-        self.power = power
-        self.penalty = penalty
-        self.renormalization = renormalization
-        self.self_weights = self_weights
-        self.cutoff = cutoff
-        self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
-        self.local_scale = local_scale
-        self.metric = metric
-        self.random_state = random_state
-        self.threads = threads
 
     def fit(self, X, y):
         """Learn from the points X (n_points, n_features) and the values y (n_points,), NaN where unknown.

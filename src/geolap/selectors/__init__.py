@@ -2,6 +2,7 @@
 
 from numbers import Real
 
+import numpy as np
 from sklearn.base import clone
 
 from ..selection import Selection
@@ -114,8 +115,9 @@ def _check_agreement(selector, graph):
     """A selector that says something else about the graph than the estimator is a mistake."""
     default = GeometricConsistency()
     for name in ("renormalization", "cutoff", "n_neighbors", "neighbors", "local_scale"):
-        own = getattr(selector, name)
-        if name in graph and own is not getattr(default, name) and own is not graph[name] and own != graph[name]:
+        own, built = getattr(selector, name), graph.get(name)
+        same = own is built or (np.isscalar(own) and np.isscalar(built) and own == built)
+        if name in graph and own is not getattr(default, name) and not same:
             raise ValueError(
                 f"The bandwidth is selected for the graph that the estimator builds; its selector was given {name}={own!r}: "
                 f"give {name} to the estimator instead."
