@@ -22,7 +22,7 @@ from .graph import NORMALIZATIONS, KernelGraph, kernel_graph
 from .kernel import gaussian
 from .regional import scale_for
 from .selectors import BandwidthSelector, GeometricConsistency, resolve_bandwidth
-from .validation import check_choice, check_number, check_points
+from .validation import check_choice, check_number, check_points, on_device
 
 __all__ = ["GraphEstimator", "GraphLaplacian", "with_graph_parameters"]
 
@@ -112,7 +112,8 @@ class GraphEstimator(BaseEstimator):
             self._points = check_points(X)
             validate_data(self, X, skip_check_array=True)
             scale = scale_for(self._points, self.local_scale, random_state=self.random_state, threads=self.threads)
-            pairs = self._pairs_and_bandwidth(y, scale)
+            # The graph is built on the host; a bandwidth for points on a GPU is chosen there.
+            pairs = self._pairs_and_bandwidth(check_points(X, keep_device=True) if on_device(X) else self._points, y, scale)
             dtype = self._points.dtype
         if not 1e-150 < self.bandwidth_ < 1e150 or self.bandwidth_ < 1e-140 * pairs.unit:
             raise ValueError(
@@ -152,12 +153,12 @@ class GraphEstimator(BaseEstimator):
         self.bandwidth_, self.selection_ = resolve_bandwidth(None, self.bandwidth)
         return pairs
 
-    def _pairs_and_bandwidth(self, y, scale):
+    def _pairs_and_bandwidth(self, X, y, scale):
         """The pairs that the graph stores, over √(ρ_i ρ_j), with ``bandwidth_`` and ``selection_`` set."""
         points = self._points
         neighbors, self._finder = fitted_neighbors(self.neighbors, points)
         pairs = find_pairs(points, n_neighbors=self.n_neighbors, neighbors=neighbors, threads=self.threads)
-        self._choose_bandwidth(y, scale, pairs)
+        self._choose_bandwidth(X, y, scale, pairs)
         if pairs is None:
             rho = None if scale is None else scale.rho
             if self.cutoff is None and len(points) <= _MOST_POINTS_OF_FULL:
@@ -174,10 +175,10 @@ class GraphEstimator(BaseEstimator):
                 )
                 self.cutoff_, self.n_neighbors_ = None, _NEIGHBORS_INSTEAD
                 pairs = nearest_pairs(points, _NEIGHBORS_INSTEAD, threads=self.threads)
-                self._choose_bandwidth(y, scale, pairs)
+                self._choose_bandwidth(X, y, scale, pairs)
         return pairs if scale is None else pairs.scaled(scale.rho)
 
-    def _choose_bandwidth(self, y, scale, pairs):
+    def _choose_bandwidth(self, X, y, scale, pairs):
         """ε for the graph that is built: over these pairs, with these scales."""
         graph = {
             "renormalization": self.renormalization,
@@ -188,7 +189,7 @@ class GraphEstimator(BaseEstimator):
             "threads": self.threads,
         }
         self.bandwidth_, self.selection_ = resolve_bandwidth(
-            self._points, self.bandwidth, y=y, random_state=self.random_state, graph=graph
+            X, self.bandwidth, y=y, random_state=self.random_state, graph=graph
         )
 
     def _cutoff_by_size(self, rho):
