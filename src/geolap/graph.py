@@ -60,9 +60,14 @@ class KernelGraph:
         return self.density_unit**2 * self._sums
 
     @cached_property
+    def density_sums(self):
+        """W v, with v over its unit."""
+        return self.weights @ self.density
+
+    @property
     def _sums(self):
         """d' over the square of the unit of v."""
-        return self.density * (self.weights @ self.density)
+        return self.density * self.density_sums
 
     def restricted(self, rows) -> "KernelGraph":
         """The graph of some points, whole components of this one: their degrees stay."""

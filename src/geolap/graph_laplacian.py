@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from .engines import find_pairs, fitted_neighbors
 from .engines.base import NO_NEIGHBOURS, in_unit, in_unit_box
@@ -251,7 +251,6 @@ class GraphEstimator(BaseEstimator):
         twin : ndarray of bool (n,)
             Whether it is at the same place.
         """
-        check_is_fitted(self)
         if self._points is not None:
             new = check_points(X, least=1)
         else:
@@ -263,11 +262,12 @@ class GraphEstimator(BaseEstimator):
             new = sparse.csr_array(self._finder.transform(new))
         n, N = new.shape[0], self.graph_.n_points
         rho = self.graph_.bandwidths / self.bandwidth_
+        eps, sqdist_to = self._to_training_points()
         means, nearest, twin = np.empty((n, values.shape[1])), np.empty(n, dtype=int), np.empty(n, dtype=bool)
         alone = 0
         for start in range(0, n, max(1, _HELD // N)):
             rows = slice(start, start + max(1, _HELD // N))
-            eps, sqdist = self._distances_to(new[rows])
+            sqdist = sqdist_to(new[rows])
             closest = sqdist.argmin(axis=1)
             least = sqdist[np.arange(len(closest)), closest]
             if not np.isfinite(least).all():
@@ -290,7 +290,7 @@ class GraphEstimator(BaseEstimator):
             alone += int(lost.sum())
             with np.errstate(under="ignore"):
                 # Relative to the nearest, so that no row vanishes.
-                W = np.exp((np.where(lost, 0.0, least)[:, None] - sqdist) / eps**2) * self.graph_.density
+                W = gaussian(sqdist - np.where(lost, 0.0, least)[:, None], eps) * self.graph_.density
             lost |= W.sum(axis=1) == 0  # a training point without neighbours of its own has no density weight
             W[lost] = 0.0
             W[lost, closest[lost]] = 1.0
@@ -303,18 +303,29 @@ class GraphEstimator(BaseEstimator):
             )
         return means, nearest, twin
 
-    def _distances_to(self, new):
-        """Bandwidth and squared distances (n, N) from new points to the training points, in one unit."""
-        if self._points is not None and self._finder is None:
-            B = np.asarray(self._points, dtype=float)
-            unit = 2.0 ** np.ceil(np.log2(np.abs(B).max()))
-            A = np.clip(np.asarray(new, dtype=float) / unit, -1e140, 1e140)  # farther is no different from far
-            return in_unit([self.bandwidth_], unit)[0], cdist(A, B / unit, "sqeuclidean")
-        if not sparse.issparse(new):
-            return self.bandwidth_, new**2
-        sqdist = np.full(new.shape, np.inf)
-        sqdist[np.repeat(np.arange(new.shape[0]), np.diff(new.indptr)), new.indices] = new.data**2
-        return self.bandwidth_, sqdist
+    def _to_training_points(self):
+        """The bandwidth, and a function for squared distances (n, N) from new points to the training points, in one unit."""
+        if self._points is None or self._finder is not None:
+            return self.bandwidth_, _squares_of_stored
+        training = np.asarray(self._points, dtype=float)
+        unit = 2.0 ** np.ceil(np.log2(np.abs(training).max()))
+        training = training / unit
+
+        def sqdist_to(new):
+            new = np.clip(np.asarray(new, dtype=float) / unit, -1e140, 1e140)  # farther is no different from far
+            return cdist(new, training, "sqeuclidean")
+
+        return in_unit([self.bandwidth_], unit)[0], sqdist_to
+
+
+def _squares_of_stored(distances):
+    """Squares of given distances (n, N), ``inf`` for those that a sparse matrix does not store."""
+    if not sparse.issparse(distances):
+        return distances**2
+    sqdist = np.full(distances.shape, np.inf)
+    row = np.repeat(np.arange(distances.shape[0]), np.diff(distances.indptr))
+    sqdist[row, distances.indices] = distances.data**2
+    return sqdist
 
 
 @with_graph_parameters

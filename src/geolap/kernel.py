@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["CONVENTIONS", "Ladder", "convert_bandwidth", "gaussian", "ladder_weights", "ladders", "reach"]
+__all__ = ["CONVENTIONS", "LOWEST_EXPONENT", "Ladder", "convert_bandwidth", "gaussian", "ladder_weights", "ladders", "reach"]
 
 # What other texts and programs call the bandwidth: (their value from ε, ε from their value).
 CONVENTIONS = {
@@ -29,7 +29,7 @@ CONVENTIONS = {
 # exp(-40) = 4e-18: added to 1, a weight this small is rounded away.
 _NEGLIGIBLE_EXPONENT = 40.0
 # Below exp(-700) exponentials turn subnormal, which is slow and means nothing.
-_LOWEST_EXPONENT = -700.0
+LOWEST_EXPONENT = -700.0
 # k squarings multiply the relative rounding error by 2^k: 16 of them leave 1e-11.
 _LONGEST_LADDER = 16
 
@@ -145,7 +145,7 @@ def ladder_weights(sqdist, ladder, out, *, cutoff=None) -> Iterator[tuple[int, f
     for column, eps, squarings in zip(ladder.columns, ladder.bandwidths, ladder.squarings, strict=True):
         if squarings == 0:
             np.multiply(sqdist, -1.0 / eps**2, out=out)
-            np.maximum(out, _LOWEST_EXPONENT, out=out)
+            np.maximum(out, LOWEST_EXPONENT, out=out)
             np.exp(out, out=out)
         for _ in range(squarings):
             np.multiply(out, out, out=out)

@@ -21,9 +21,10 @@ from sklearn.utils.validation import validate_data
 from .consistency import distortion
 from .engines import find_pairs
 from .regional import scale_for
-from .search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine
+from .search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine, standard_error
 from .selection import Selection, Status
 from .selectors import GeometricConsistency
+from .selectors.geometric_consistency import GRAPH_PARAMETERS, same_setting
 from .validation import check_bandwidths, check_number, check_points
 
 __all__ = ["ConsistencySearch", "Gain"]
@@ -31,8 +32,7 @@ __all__ = ["ConsistencySearch", "Gain"]
 # Values of a range that are tried at first, and how often the best is closed in further.
 _FIRST_VALUES = 5
 _ROUNDS = 4
-# What shapes the graph, and what of it counts something.
-_GRAPH = ("renormalization", "cutoff", "n_neighbors", "neighbors", "local_scale")
+# What of the graph counts something.
 _COUNTS = ("n_neighbors", "local_scale")
 
 
@@ -152,7 +152,7 @@ class ConsistencySearch(BaseEstimator):
         self.gain_ = Gain(
             float(difference.mean()),
             float(difference.mean() / _values(alone).mean()),
-            float(difference.std(ddof=1) / np.sqrt(len(difference))),
+            standard_error(difference),
         )
         return self
 
@@ -224,14 +224,14 @@ def _restricted(selector, points, bandwidths):
 
 
 def _same(one, other):
-    """Whether two sets of parameters are the same; matrices and scales are the same only if they are one object."""
-    return all(one[n] is other[n] or (np.isscalar(one[n]) and np.isscalar(other[n]) and one[n] == other[n]) for n in one)
+    """Whether two sets of parameters are the same."""
+    return all(same_setting(one[name], other[name]) for name in one)
 
 
 def _graph_of(selector, searched):
     """What a selector says about the graph: what was searched, and what differs from the default."""
     default = GeometricConsistency()
-    names = [n for n in _GRAPH if n in searched or getattr(selector, n) is not getattr(default, n)]
+    names = [n for n in GRAPH_PARAMETERS if n in searched or getattr(selector, n) is not getattr(default, n)]
     if any(n.startswith("neighbors__") for n in searched):
         names = [*(n for n in names if n != "neighbors"), "neighbors"]
     return {name: getattr(selector, name) for name in names}
@@ -254,7 +254,7 @@ def _checked(parameters, selector):
             f"parameters must be a dict from names to values or ranges; {parameters!r} was given: pass for instance "
             "{'renormalization': (0, 1.5)}."
         )
-    known = ["bandwidth", *_GRAPH, *(name for name in selector.get_params() if name.startswith("neighbors__"))]
+    known = ["bandwidth", *GRAPH_PARAMETERS, *(name for name in selector.get_params() if name.startswith("neighbors__"))]
     specs: dict[str, Any] = {}
     for name, spec in parameters.items():
         if name not in known:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .selection import Minimum, Status
 
-__all__ = ["Curve", "choose", "local_minima", "log_grid", "minima_of", "refine", "resampled_interval"]
+__all__ = ["Curve", "choose", "local_minima", "log_grid", "minima_of", "refine", "resampled_interval", "standard_error"]
 
 # Bandwidths per factor of two in the scan.  Real curves are steep and have several minima: fewer miss some.
 STEPS_PER_OCTAVE = 4
@@ -151,7 +151,7 @@ def _all_minima(curve, bound):
     mean = curve.mean
     for k in local_minima(mean):
         peak, depth = _barrier(mean, k)
-        noise = _standard_error(curve.values[:, peak] - curve.values[:, k]) if np.isfinite(depth) else 0.0
+        noise = standard_error(curve.values[:, peak] - curve.values[:, k]) if np.isfinite(depth) else 0.0
         local = bool(curve.bandwidths[k] <= bound)
         yield Minimum(float(curve.bandwidths[k]), float(mean[k]), float(depth), noise, local)
 
@@ -192,10 +192,10 @@ def _is_lower(curve, k, bandwidth):
     at = int(np.argmin(np.abs(curve.bandwidths - bandwidth)))
     with np.errstate(invalid="ignore"):
         difference = curve.values[:, at] - curve.values[:, k]
-    return bool(difference.mean() > 2.0 * _standard_error(difference))
+    return bool(difference.mean() > 2.0 * standard_error(difference))
 
 
-def _standard_error(values) -> float:
+def standard_error(values) -> float:
     """Of the mean of the values; 0 if a single one cannot tell."""
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 

@@ -81,34 +81,31 @@ def smooth_fit(Phi, eigenvalues, labelled, target, *, classes, sizes=SIZES, powe
     """
     rms = np.sqrt((Phi**2).mean(axis=0))
     Phi = Phi / np.where(rms > 0, rms, 1.0)
-    settings, bases, losses = [], [], []
     # Many small decompositions: on several BLAS threads they mostly wait for each other.
     with one_blas_thread:
-        for p in sorted({min(size, Phi.shape[1]) for size in sizes}):
-            for m in powers:
-                basis = _Basis.of(Phi[:, :p], eigenvalues[:p], m, labelled, target)
-                for mu in penalties if penalties is not None else np.array(PENALTIES) * max(basis.s[0] ** 2, 1e-100):
-                    settings.append((p, m, float(mu)))
-                    bases.append(basis)
-                    losses.append(_losses(basis.left_out(mu), target, classes))
-    order = np.lexsort(np.array(losses).T[::-1])
-    weights = _weights(np.array(losses)[:, 0], len(labelled), classes)
+        bases = [
+            _Basis.of(Phi[:, :p], eigenvalues[:p], m, labelled, target)
+            for p in sorted({min(size, Phi.shape[1]) for size in sizes})
+            for m in powers
+        ]
+        settings = [(basis, float(mu)) for basis in bases for mu in (basis.penalties() if penalties is None else penalties)]
+        losses = [_losses(basis.left_out(mu), target, classes) for basis, mu in settings]
+    weights = _weights(np.array([loss for loss, _ in losses]), len(labelled), classes)
     scores, left_out = np.zeros((len(Phi), target.shape[1])), np.zeros_like(target)
-    coefficients: dict[int, np.ndarray] = {}
-    for (_, _, mu), basis, weight in zip(settings, bases, weights, strict=True):
-        if weight > _NO_WEIGHT:
-            left_out += weight * basis.left_out(mu)
-            coefficients[id(basis)] = coefficients.get(id(basis), 0.0) + weight * basis.coefficients(mu)
-    for basis in {id(b): b for b in bases if id(b) in coefficients}.values():
-        scores += basis.functions @ coefficients[id(basis)]
-    best = settings[order[0]]
-    return SmoothFit(scores, left_out, *best)
+    for basis in bases:
+        counted = [(mu, w) for (own, mu), w in zip(settings, weights, strict=True) if own is basis and w > _NO_WEIGHT]
+        if counted:
+            left_out += sum(w * basis.left_out(mu) for mu, w in counted)
+            scores += basis.functions @ sum(w * basis.coefficients(mu) for mu, w in counted)
+    basis, mu = settings[losses.index(min(losses))]
+    return SmoothFit(scores, left_out, basis.functions.shape[1], basis.power, mu)
 
 
 @dataclass(frozen=True)
 class _Basis:
     """Eigenvectors over the root of their penalty, and their singular value decomposition on the labelled rows."""
 
+    power: float
     functions: np.ndarray
     U: np.ndarray
     s: np.ndarray
@@ -119,7 +116,11 @@ class _Basis:
     def of(cls, Phi, eigenvalues, power, labelled, target):
         penalty = eigenvalues**power
         functions = Phi / np.sqrt(np.maximum(penalty, _LEAST_PENALTY * max(penalty.max(), 1e-8)))
-        return cls(functions, *np.linalg.svd(functions[labelled], full_matrices=False), target)
+        return cls(power, functions, *np.linalg.svd(functions[labelled], full_matrices=False), target)
+
+    def penalties(self):
+        """μ to try, relative to the largest singular value squared."""
+        return np.array(PENALTIES) * max(self.s[0] ** 2, 1e-100)
 
     def left_out(self, mu):
         shrink = self.s**2 / (self.s**2 + mu)

@@ -24,6 +24,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .engines.threads import available_threads
 from .graph import KernelGraph
+from .laplacian import scaled_rows
 
 __all__ = ["Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectrum"]
 
@@ -70,9 +71,8 @@ def smooth_spectrum(graph: KernelGraph, k, *, markov=False, separate=False, comp
     """The k smallest eigenpairs of −L.
 
     ``components`` are those of the graph, if known.  ``markov`` takes those of I − P instead, which differ from −L when
-    scales vary.  ``separate`` finds k of every component,
-    each point having the vectors of its own component (N, k), with eigenvalues (C, k); a component of fewer points has
-    zeros, and NaN as eigenvalues, for those that do not exist.
+    scales vary.  ``separate`` finds k of every component, each point having the vectors of its own component (N, k), with
+    eigenvalues (C, k); a component of fewer points has zeros, and NaN as eigenvalues, for those that do not exist.
     """
     rho = np.ones(graph.n_points) if markov or graph.scale is None else graph.scale.rho
     B, top = _shifted(graph, rho)
@@ -106,8 +106,8 @@ def _shifted(graph, rho):
     top = float((rho**-2.0).max())
     shift = top - rho**-2.0 * (graph.degrees > 0)
     if sparse.issparse(A):
-        scale = sparse.diags_array(1.0 / rho, format="csr")
-        return sparse.csr_array(scale @ A @ scale + sparse.diags_array(shift, format="csr")), top
+        scaled = scaled_rows(A, rows=1.0 / rho, columns=1.0 / rho)
+        return sparse.csr_array(scaled + sparse.diags_array(shift, format="csr")), top
     return A / (rho[:, None] * rho) + np.diag(shift), top
 
 
@@ -132,8 +132,8 @@ def graph_components(graph: KernelGraph):
 
 def _lightest(graph):
     """A bound from below on the transition probabilities along the edges of a sparse graph."""
-    sums = graph.weights @ graph.density
-    return graph.weights.data.min(where=graph.weights.data > 0, initial=1.0) * graph.density.min() / sums.max()
+    W = graph.weights
+    return W.data.min(where=W.data > 0, initial=1.0) * graph.density.min() / graph.density_sums.max()
 
 
 def _component(B, rows, k, mass, top, threads):

@@ -17,6 +17,7 @@ __all__ = [
     "in_unit_box",
     "median_of_some",
     "root_mean_square_distance",
+    "unit_above",
 ]
 
 # A point whose neighbours weigh less than this together has H = 0: what is left of them is rounding.
@@ -81,10 +82,15 @@ def in_unit_box(X) -> tuple[np.ndarray, float]:
     low, high = X.min(axis=0), X.max(axis=0)
     center = median_of_some(X)
     half = max((0.5 * high - 0.5 * center).max(), (0.5 * center - 0.5 * low).max())
-    unit = float(2.0 ** np.clip(np.ceil(np.log2(half)) + 1, -1074, 1023))
+    unit = unit_above(half)
     X /= unit
     X -= center / unit
     return np.ascontiguousarray(X), unit
+
+
+def unit_above(half) -> float:
+    """The power of two in which points up to 2·``half`` from their centre lie within [−2, 2]."""
+    return float(2.0 ** np.clip(np.ceil(np.log2(half)) + 1, -1074, 1023))
 
 
 def median_of_some(X) -> np.ndarray:

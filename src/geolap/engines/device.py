@@ -14,9 +14,9 @@ When the device runs out of memory, tiles are halved and the work goes on.
 import numpy as np
 import torch
 
-from ..kernel import Ladder, ladders
+from ..kernel import LOWEST_EXPONENT, Ladder, ladders
 from ..laplacian import density_weights
-from .base import NO_NEIGHBOURS, LocalMetrics, in_unit
+from .base import NO_NEIGHBOURS, LocalMetrics, in_unit, unit_above
 from .row_sum_kernel import fused_row_sums, has_fused_kernel
 
 __all__ = ["DeviceEngine"]
@@ -31,8 +31,6 @@ _FEW_DIMENSIONS = 32
 _SQUARINGS, _PRODUCTS, _MORE = 6, 3, 4
 # Residual over the eigengap at which a tangent direction is good enough.
 _ANGLE = 1e-6
-# Exponents below this are held there, as in `geolap.kernel`.
-_LOWEST_EXPONENT = -700.0
 
 
 class DeviceEngine:
@@ -145,7 +143,7 @@ class DeviceEngine:
             W = sqdist
             for column, eps, squarings in zip(ladder.columns, ladder.bandwidths, ladder.squarings, strict=True):
                 if squarings == 0:
-                    W = torch.exp(torch.clamp(sqdist * (-1.0 / eps**2), min=_LOWEST_EXPONENT))
+                    W = torch.exp(torch.clamp(sqdist * (-1.0 / eps**2), min=LOWEST_EXPONENT))
                 for _ in range(squarings):
                     W = W * W
                 yield column, W if self._cutoff is None else W * (sqdist <= (self._cutoff * eps) ** 2)
@@ -182,7 +180,7 @@ def _in_unit_box(X):
     center = X[:: -(-len(X) // 128)].median(dim=0).values
     low, high = X.min(dim=0).values, X.max(dim=0).values
     half = float(torch.maximum((0.5 * high - 0.5 * center).max(), (0.5 * center - 0.5 * low).max()))
-    unit = float(2.0 ** np.clip(np.ceil(np.log2(half)) + 1, -1074, 1023))
+    unit = unit_above(half)
     return X / unit - center / unit, unit
 
 

@@ -44,6 +44,8 @@ def rung_ladders(epsilons):
 
 def fused_row_sums(X, epsilons):
     """Σ_{j≠i} W_ij (N, m) of the points X (N, r), a tensor on a GPU about its centre, as a NumPy array."""
+    from .row_sum_triton import row_sum_kernel  # Triton is there: see `has_fused_kernel`
+
     n, r = X.shape
     width = max(16, 2 ** int(np.ceil(np.log2(min(r, _WIDTH)))))
     chunks = -(-r // width)
@@ -56,7 +58,7 @@ def fused_row_sums(X, epsilons):
         pair = groups[first : first + 2]
         inverse = torch.tensor([np.log2(np.e) / eps**2 for eps, _ in pair] * (3 - len(pair)), device=X.device)
         sums = torch.empty((2 * RUNGS, n), dtype=torch.float32, device=X.device)
-        _kernel()[(-(-n // _TARGETS),)](
+        row_sum_kernel[(-(-n // _TARGETS),)](
             points,
             squares,
             inverse.float(),
@@ -74,15 +76,3 @@ def fused_row_sums(X, epsilons):
             for column, rung in members:
                 result[:, column] = sums[ladder * RUNGS + rung].double().cpu().numpy()
     return result
-
-
-_compiled: list = []
-
-
-def _kernel():
-    """The kernel; Triton is imported when it is first needed."""
-    if not _compiled:
-        from .row_sum_triton import row_sum_kernel
-
-        _compiled.append(row_sum_kernel)
-    return _compiled[0]

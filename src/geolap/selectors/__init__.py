@@ -2,7 +2,6 @@
 
 from numbers import Real
 
-import numpy as np
 from sklearn.base import clone
 
 from ..selection import Selection
@@ -10,7 +9,7 @@ from ..validation import check_bandwidths, check_choice
 from .base import BandwidthSelector
 from .cross_validation import CrossValidation
 from .distances import MedianDistance, NeighborDistance
-from .geometric_consistency import GeometricConsistency
+from .geometric_consistency import GRAPH_PARAMETERS, GeometricConsistency, same_setting
 from .kernel_sum import KernelSum
 from .local_continuity import LocalContinuity
 from .multiscale_svd import MultiscaleSVD
@@ -114,10 +113,9 @@ def resolve_bandwidth(X, bandwidth, *, y=None, random_state=None, graph=None) ->
 def _check_agreement(selector, graph):
     """A selector that says something else about the graph than the estimator is a mistake."""
     default = GeometricConsistency()
-    for name in ("renormalization", "cutoff", "n_neighbors", "neighbors", "local_scale"):
-        own, built = getattr(selector, name), graph.get(name)
-        same = own is built or (np.isscalar(own) and np.isscalar(built) and own == built)
-        if name in graph and own is not getattr(default, name) and not same:
+    for name in GRAPH_PARAMETERS:
+        own = getattr(selector, name)
+        if name in graph and own is not getattr(default, name) and not same_setting(own, graph[name]):
             raise ValueError(
                 f"The bandwidth is selected for the graph that the estimator builds; its selector was given {name}={own!r}: "
                 f"give {name} to the estimator instead."

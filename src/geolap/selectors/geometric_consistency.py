@@ -20,7 +20,15 @@ from ..selection import Selection, Status
 from ..validation import check_choice, check_n_sample, check_number, check_working_dim
 from .base import ISOLATED, BandwidthSelector, locality_bound, search_grid
 
-__all__ = ["GeometricConsistency"]
+__all__ = ["GRAPH_PARAMETERS", "GeometricConsistency", "same_setting"]
+
+# Parameters that say which graph the bandwidth is for.
+GRAPH_PARAMETERS = ("renormalization", "cutoff", "n_neighbors", "neighbors", "local_scale")
+
+
+def same_setting(one, other):
+    """Whether two values of a parameter are the same; matrices and scales are only if they are one object."""
+    return one is other or (np.isscalar(one) and np.isscalar(other) and one == other)
 
 
 class GeometricConsistency(BandwidthSelector):
