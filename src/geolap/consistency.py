@@ -35,6 +35,9 @@ class DistortionCurve:
         Row indices of the evaluation points.
     effective_neighbors : ndarray (n_sample, m)
         (Σ_j W_ij)² / Σ_j W_ij², the point itself counted.
+    degree_error : ndarray (m,) or None
+        Relative error of the degrees d_j behind D, if they were estimated: D is high by less than a hundredth as long as
+        this is below D/2.
     """
 
     bandwidths: np.ndarray
@@ -42,6 +45,7 @@ class DistortionCurve:
     per_point: np.ndarray = field(repr=False)
     sample: np.ndarray = field(repr=False)
     effective_neighbors: np.ndarray = field(repr=False)
+    degree_error: np.ndarray | None = field(repr=False, default=None)
 
     def __post_init__(self):
         object.__setattr__(self, "mean", self.per_point.mean(axis=0))
@@ -60,17 +64,17 @@ class Consistency:
 
     def curve(self, bandwidths, neighbour_sums=None) -> DistortionCurve:
         """D at the bandwidths; ``neighbour_sums`` (N, m), the row sums of W without the diagonal, if already known."""
-        if neighbour_sums is None:
+        if neighbour_sums is None and not self.engine.estimates:
             neighbour_sums = self.engine.row_sums(bandwidths)
         local = self.engine.local_metrics(
             self.sample,
             bandwidths,
-            1.0 + neighbour_sums,
+            None if neighbour_sums is None else 1.0 + neighbour_sums,
             working_dim=self.working_dim,
             renormalization=self.renormalization,
         )
         per_point = departure(local.H, dual=self.dual, squared=self.squared)
-        return DistortionCurve(bandwidths, per_point, self.sample, local.effective)
+        return DistortionCurve(bandwidths, per_point, self.sample, local.effective, local.degree_error)
 
 
 def distortion(
@@ -87,6 +91,7 @@ def distortion(
     n_neighbors=None,
     neighbors=None,
     local_scale=None,
+    exact=False,
     engine="auto",
     threads=None,
 ):
@@ -119,8 +124,11 @@ def distortion(
         Count only the pairs whose distances this matrix stores, or the transformer finds.
     local_scale : int or LocalScale, optional
         Let the bandwidth vary as ε ρ_i, with ρ_i the relative distance to so many-th neighbour, or as given.
-    engine : {"auto", "tiled", "dense", "device"}
-        How the sums over all pairs are done; all are exact.  Points on a GPU stay there ("device").
+    exact : bool, default False
+        Visit all pairs, however many points there are.  By default, beyond 20 000 points on a CPU, the degrees behind D are
+        estimated (`geolap.engines.neighbors` says how; ``degree_error`` how well).
+    engine : {"auto", "tiled", "dense", "device", "neighbors"}
+        How the sums are done; all but "neighbors" are exact.  Points on a GPU stay there ("device").
     threads : int, optional
         By default every core that the process may use.
 
@@ -151,6 +159,7 @@ def distortion(
         make_engine(
             X,
             engine,
+            exact=exact,
             cutoff=cutoff,
             threads=threads,
             scale=resolve_scale(X, local_scale, threads=threads),

@@ -15,8 +15,10 @@ __all__ = ["Curve", "choose", "local_minima", "log_grid", "minima_of", "refine",
 
 # Bandwidths per factor of two in the scan.  Real curves are steep and have several minima: fewer miss some.
 STEPS_PER_OCTAVE = 4
-# Refined minima are within this of the true ones, in log ε.
-TOLERANCE = 0.005
+# Refined minima are within this of the true ones, in log ε; where the curve itself is estimated, within the second.
+TOLERANCE, ROUGH_TOLERANCE = 0.005, 0.02
+# A minimum this share of the curve's range above the lowest one is not worth refining.
+_COMPETES = 0.2
 # Ripples of the curve below this are rounding, not minima.
 _RIPPLE = 1e-9
 
@@ -73,14 +75,26 @@ def _barrier(scores, k):
     return peak, scores[peak] - scores[k]
 
 
-def refine(curve: Curve, evaluate: Callable[[np.ndarray], np.ndarray]) -> Curve:
-    """The curve with every local minimum pinned down to `TOLERANCE`.
+def refine(
+    curve: Curve,
+    evaluate: Callable[[np.ndarray], np.ndarray],
+    *,
+    rule="global",
+    bound=np.inf,
+    tolerance=TOLERANCE,
+) -> Curve:
+    """The curve with every local minimum that may be chosen pinned down to the tolerance in log ε.
+
+    Those beyond the bound may not; by the ``"global"`` rule neither those that are far above the lowest.
 
     ``evaluate`` gives values (n, m) for new bandwidths; in each round it is asked about all minima that are not yet closed
     in: three points about the lowest place of a curve through what is known.  Two rounds are the rule.
     """
     log, mean = np.log(curve.bandwidths), curve.mean
-    minima = local_minima(mean)
+    minima = [k for k in local_minima(mean) if curve.bandwidths[k - 1] < bound]
+    if rule == "global" and minima:
+        limit = mean[minima].min() + _COMPETES * np.ptp(mean[np.isfinite(mean)])
+        minima = [k for k in minima if mean[k] <= limit]
     todo = [(log[k - 1], log[k + 1]) for k in minima]
     guesses = [_quartic_guess(log, mean, k) for k in minima]
     for _ in range(12):
@@ -91,7 +105,7 @@ def refine(curve: Curve, evaluate: Callable[[np.ndarray], np.ndarray]) -> Curve:
             k = inside[np.argmin(mean[inside])]
             if k in (inside[0], inside[-1]):
                 continue  # an end is the lowest: what looked like a minimum was noise
-            new = _probes(log[k - 1 : k + 2], mean[k - 1 : k + 2], guess)
+            new = _probes(log[k - 1 : k + 2], mean[k - 1 : k + 2], tolerance, guess)
             if new:
                 probes += new
                 again.append((log[k - 1], log[k + 1]))
@@ -112,11 +126,11 @@ def _quartic_guess(log, mean, k):
     return float(fine[np.argmin(quartic(fine))])
 
 
-def _probes(x, y, guess=None):
+def _probes(x, y, tolerance, guess=None):
     """Where to look next for the minimum inside three points; nowhere when the outer two are within the tolerance."""
-    if np.diff(x).max() <= TOLERANCE:
+    if np.diff(x).max() <= tolerance:
         return []
-    closest = 0.95 * TOLERANCE
+    closest = 0.95 * tolerance
     step, vertex = (max(closest, 0.06 * (x[2] - x[0])), _vertex(x, y)) if guess is None else (closest, guess)
     if abs(vertex - x[1]) < 0.5 * step:
         vertex = x[1]
@@ -216,11 +230,14 @@ def resampled_interval(
     log, values = np.log(curve.bandwidths[inside]), curve.values[:, inside]
     counts = random_state.multinomial(n, np.full(n, 1.0 / n), size=n_resamples)
     chosen = []
+    nearby = np.flatnonzero(np.abs(log[:, None] - known).min(axis=1) < np.log(2.0) / STEPS_PER_OCTAVE * 2)
     for mean in counts @ values / n:
         low = np.flatnonzero((mean[1:-1] < mean[:-2]) & (mean[1:-1] <= mean[2:])) + 1
-        low = low[np.abs(log[low][:, None] - known).min(axis=1) < np.log(2.0) / STEPS_PER_OCTAVE * 2]
+        low = np.intersect1d(low, nearby)
+        if rule == "global":  # not a higher minimum in the place of one that is gone
+            low = low[mean[low] <= mean[nearby].min()]
         if low.size:
-            k = low[np.argmin(mean[low] if rule == "global" else np.abs(log[low] - np.log(bandwidth)))]
+            k = low[np.argmin(np.abs(log[low] - np.log(bandwidth)))]
             chosen.append(_vertex(log[k - 1 : k + 2], mean[k - 1 : k + 2]))
     if len(chosen) < n_resamples // 2:
         return None

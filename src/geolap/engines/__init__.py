@@ -9,6 +9,7 @@ from sklearn.base import clone
 from ..validation import check_choice, check_number, host_array, on_device
 from .base import Engine, LocalMetrics
 from .dense import DenseEngine
+from .neighbors import NeighborsEngine
 from .pairs import Pairs, given_pairs, nearest_pairs
 from .sparse import SparseEngine
 from .tiled import TiledEngine
@@ -17,6 +18,7 @@ __all__ = [
     "DenseEngine",
     "Engine",
     "LocalMetrics",
+    "NeighborsEngine",
     "SparseEngine",
     "TiledEngine",
     "find_pairs",
@@ -24,15 +26,21 @@ __all__ = [
     "make_engine",
 ]
 
-_ENGINES: dict[str, Callable[..., Engine]] = {"dense": DenseEngine, "tiled": TiledEngine}
+_ENGINES: dict[str, Callable[..., Engine]] = {"dense": DenseEngine, "tiled": TiledEngine, "neighbors": NeighborsEngine}
+# Beyond so many points on a CPU, what all pairs would say is estimated.
+_MANY = 20_000
 
 
-def make_engine(X, engine="auto", *, cutoff=None, threads=None, scale=None, pairs=None) -> Engine:
+def make_engine(X, engine="auto", *, exact=False, cutoff=None, threads=None, scale=None, pairs=None) -> Engine:
     """The engine of that name over the points X.
 
-    ``"auto"`` is the sparse one over given pairs, the device engine for points on a GPU, and the tiled one otherwise.
+    ``"auto"`` is the sparse one over given pairs, the device engine for points on a GPU, and otherwise the tiled one; for
+    more than 20 000 points the neighbours engine, unless the result must be exact.
     """
     check_choice("engine", engine, ("auto", *_ENGINES, "device"))
+    check_choice("exact", exact, (True, False))
+    if exact and engine == "neighbors":
+        raise ValueError("exact=True needs an engine that visits all pairs; 'neighbors' does not: use engine='auto'.")
     if cutoff is not None:
         check_number("cutoff", cutoff, low=0, open_low=True)
     if threads is not None:
@@ -41,7 +49,9 @@ def make_engine(X, engine="auto", *, cutoff=None, threads=None, scale=None, pair
         return SparseEngine(host_array(X), pairs, cutoff=cutoff, threads=threads, scale=scale)
     if engine == "device" or (engine == "auto" and on_device(X) and getattr(X, "is_cuda", True)):
         return _device_engine(X, cutoff, scale)
-    return _ENGINES["tiled" if engine == "auto" else engine](host_array(X), cutoff=cutoff, threads=threads, scale=scale)
+    if engine == "auto":
+        engine = "tiled" if exact or len(X) <= _MANY else "neighbors"
+    return _ENGINES[engine](host_array(X), cutoff=cutoff, threads=threads, scale=scale)
 
 
 def _device_engine(X, cutoff, scale):

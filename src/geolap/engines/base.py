@@ -34,14 +34,19 @@ class LocalMetrics:
         Dual metrics in tangent coordinates, leading direction first.
     effective : ndarray (n, m)
         Effective number of neighbours (Σ_j W_ij)² / Σ_j W_ij², the point itself counted.
+    degree_error : ndarray (m,), optional
+        Relative error of the degrees, if they were estimated.
     """
 
     H: np.ndarray
     effective: np.ndarray
+    degree_error: np.ndarray | None = None
 
 
 class Engine(Protocol):
     """Sums over all points."""
+
+    estimates: bool  # whether degrees are estimated, by `local_metrics` itself, instead of summed over all pairs
 
     def mean_distance(self) -> float:
         """Root mean square distance of all pairs: sqrt(2N/(N−1) · tr Cov), no pair is visited."""
@@ -62,12 +67,15 @@ class Engine(Protocol):
         self,
         sample: np.ndarray,
         bandwidths: np.ndarray,
-        degrees: np.ndarray,
+        degrees: np.ndarray | None,
         *,
         working_dim: int,
         renormalization: float = 1.0,
     ) -> LocalMetrics:
-        """Tangent bases and dual metrics at the evaluation points, from the degrees (N, m) of all points."""
+        """Tangent bases and dual metrics at the evaluation points, from the degrees (N, m) of all points.
+
+        An engine that estimates needs no degrees.
+        """
         ...
 
 

@@ -18,6 +18,8 @@ __all__ = ["DenseEngine"]
 class DenseEngine:
     """Sums over all pairs, from the full matrix of weights."""
 
+    estimates = False
+
     def __init__(self, X, *, cutoff=None, threads=None, scale=None):
         self._X, self._unit = in_unit_box(X)
         self._scale = scale

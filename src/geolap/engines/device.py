@@ -36,6 +36,8 @@ _ANGLE = 1e-6
 class DeviceEngine:
     """Sums over all pairs, on the device of the points."""
 
+    estimates = False
+
     def __init__(self, X, *, cutoff=None, threads=None, scale=None):
         self._X, self._unit = _in_unit_box(X)
         self._device = self._X.device

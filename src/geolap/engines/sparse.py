@@ -25,6 +25,8 @@ _GROUP = 8
 class SparseEngine:
     """Sums over stored pairs."""
 
+    estimates = False
+
     def __init__(self, X, pairs: Pairs, *, cutoff=None, threads=None, scale=None):
         self._X, self._unit = in_unit_box(X)
         if not sparse.issparse(pairs.sqdist):  # a sparse matrix would lose zeros

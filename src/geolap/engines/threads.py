@@ -65,11 +65,11 @@ def in_order(function: Callable[[Task], Result], tasks: Iterable[Task], *, threa
 class Scratch(threading.local):
     """Memory that each thread uses again and again: fresh memory costs page faults, which stop all threads."""
 
-    def array(self, name, shape):
+    def array(self, name, shape, dtype=np.float64):
         """An uninitialised array; what was there under that name before is lost."""
         size = int(np.prod(shape))
         if name not in self.__dict__ or self.__dict__[name].size < size:
-            self.__dict__[name] = np.empty(size)
+            self.__dict__[name] = np.empty(size, dtype)
         return self.__dict__[name][:size].reshape(shape)
 
 

@@ -32,6 +32,8 @@ _GROUP = 50
 class TiledEngine:
     """Sums over all pairs, tile by tile."""
 
+    estimates = False
+
     def __init__(self, X, *, cutoff=None, threads=None, scale=None):
         X, self._unit = in_unit_box(X)
         rho = None if scale is None else scale.rho

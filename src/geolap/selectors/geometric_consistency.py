@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from ..consistency import Consistency
 from ..engines import find_pairs, make_engine
 from ..local_scale import resolve_scale
-from ..search import Curve, choose, minima_of, refine, resampled_interval
+from ..search import ROUGH_TOLERANCE, TOLERANCE, Curve, choose, minima_of, refine, resampled_interval
 from ..selection import Selection, Status
 from ..validation import check_choice, check_n_sample, check_number, check_working_dim
 from .base import ISOLATED, BandwidthSelector, locality_bound, search_grid
@@ -41,6 +41,12 @@ class GeometricConsistency(BandwidthSelector):
     0.5 %.  During that refinement the degrees of the points are interpolated between scanned bandwidths, which changes D by
     less than one part in a thousand (`tests/test_geometric_consistency.py`); all else is exact.
 
+    Beyond 20 000 points on a CPU, pairs are too many to be visited at every bandwidth.  The rows of the evaluation points
+    are then still complete (a stratified sample only where a neighbourhood holds more than some 4000 to 8000 points), but the
+    degrees d_j, a smooth correction for density, are estimated from cells of points, as finely as D(ε) itself asks for;
+    ``selection_.details["degree_error"]`` has their error.  ε̂ stays within a few per cent of the exact one
+    (`docs/benchmarks.md`).  ``exact=True`` visits all pairs whatever it costs.
+
     Parameters
     ----------
     working_dim : int, default 1
@@ -57,7 +63,7 @@ class GeometricConsistency(BandwidthSelector):
         the scale of the whole data set H passes through the identity once more although nothing local is measured.
     cutoff : float, optional
         Weights beyond ``cutoff``·ε are zero.
-    engine : {"auto", "tiled", "dense", "device"}, default "auto"
+    engine : {"auto", "tiled", "dense", "device", "neighbors"}, default "auto"
         Points on a GPU (a torch tensor or a CuPy array) are worked on there.
     random_state : int, RandomState or None
         Chooses the evaluation points and the resamples behind the interval.
@@ -73,6 +79,8 @@ class GeometricConsistency(BandwidthSelector):
     local_scale : int or LocalScale, optional
         Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbour
         (`geolap.neighbor_scale`), or as given.  ε̂ is then the bandwidth where ρ = 1.
+    exact : bool, default False
+        Visit all pairs, however many points there are.
     threads : int, optional
         By default every core that the process may use.  Does not change the result.
 
@@ -115,6 +123,7 @@ class GeometricConsistency(BandwidthSelector):
         n_neighbors=None,
         neighbors=None,
         local_scale=None,
+        exact=False,
         threads=None,
     ):
         self.working_dim = working_dim
@@ -130,6 +139,7 @@ class GeometricConsistency(BandwidthSelector):
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
         self.local_scale = local_scale
+        self.exact = exact
         self.threads = threads
 
     def _select(self, points, y):
@@ -144,24 +154,26 @@ class GeometricConsistency(BandwidthSelector):
 
         pairs = find_pairs(points, n_neighbors=self.n_neighbors, neighbors=self.neighbors, threads=self.threads)
         scale = resolve_scale(points, self.local_scale, threads=self.threads)
-        engine = make_engine(points, self.engine, cutoff=self.cutoff, threads=self.threads, scale=scale, pairs=pairs)
+        engine = make_engine(
+            points, self.engine, exact=self.exact, cutoff=self.cutoff, threads=self.threads, scale=scale, pairs=pairs
+        )
         problem = Consistency(engine, sample, working_dim, self.dual, self.squared, self.renormalization)
 
         nearest = engine.nearest(sample)
         bandwidths = search_grid(engine, nearest, len(points))
-        sums = engine.row_sums(bandwidths)
+        sums = None if engine.estimates else engine.row_sums(bandwidths)
         scan = problem.curve(bandwidths, sums)
         share = np.median(scan.effective_neighbors, axis=0) / len(points)
         bound = locality_bound(bandwidths, scan.effective_neighbors, len(points), self.max_share)
 
-        between = _Between(bandwidths, sums)
+        # With a cut-off the sums jump, and cannot be interpolated; over few pairs there is no need to.
+        between = _Between(bandwidths, sums) if sums is not None and self.cutoff is None and pairs is None else None
 
         def refined(new):
-            # With a cut-off the sums jump, and cannot be interpolated; over few pairs there is no need to.
-            known = between(new) if self.cutoff is None and pairs is None else None
-            return problem.curve(new, known).per_point
+            return problem.curve(new, None if between is None else between(new)).per_point
 
-        curve = refine(Curve(bandwidths, scan.per_point), refined)
+        tolerance = ROUGH_TOLERANCE if engine.estimates else TOLERANCE
+        curve = refine(Curve(bandwidths, scan.per_point), refined, rule=self.rule, bound=bound, tolerance=tolerance)
         minima = tuple(
             replace(m, share=float(np.interp(np.log(m.bandwidth), np.log(bandwidths), share)))
             for m in minima_of(curve, bound)
@@ -193,6 +205,7 @@ class GeometricConsistency(BandwidthSelector):
                 "sample": sample,
                 "per_point": curve.values,
                 "effective_neighbors": scan.effective_neighbors,
+                "degree_error": scan.degree_error,
             },
         )
 

@@ -1,0 +1,113 @@
+"""Tangent bases and dual metrics from sums that may be added up piece by piece.
+
+With a_j = x_j − x_i, all that the tangent basis (`geolap.tangent`) and the dual metric (`geolap.metric`) of an evaluation
+point need of the others is
+
+.. math:: Σ W, \\; Σ W^2, \\; Σ W v, \\; Σ W a, \\; Σ W^2 a, \\; Σ W^2 a a^T, \\; Σ W v\\, a a^T
+
+over the points elsewhere, and the number and the density weights of those at x_i itself.  So the points may come in any
+number of chunks.  The products are formed in single precision, added up in double.
+"""
+
+import numpy as np
+
+from ..kernel import gaussian
+from .base import NO_NEIGHBOURS, LocalMetrics
+from .cells import Boxes
+from .threads import Scratch
+
+__all__ = ["Columns", "metrics_from", "row_moments"]
+
+# Points that stand together in memory and share a bounding box.
+_RUN = 128
+# A place where no weight is: fills up the last run.
+_FAR = 1e9
+
+
+class Columns:
+    """Points in the order of a k-d tree, in runs, each kept in single precision about a centre of its own."""
+
+    def __init__(self, points, rho=None):
+        self.size, self.rho = len(points), rho
+        self._boxes = Boxes(points, _RUN)
+        starts = np.arange(0, len(points), _RUN)
+        self._centers = np.add.reduceat(points, starts) / np.diff(starts, append=len(points))[:, None]
+        about = np.full((len(starts) * _RUN, points.shape[1]), _FAR, dtype=np.float32)
+        about[: len(points)] = points - np.repeat(self._centers, _RUN, axis=0)[: len(points)]
+        self._about = about.reshape(len(starts), _RUN, -1)
+
+    def near(self, x, distance):
+        """Numbers of the runs that may hold points closer than that to x."""
+        return self._boxes.within(distance, x, x)
+
+    def points(self, runs):
+        """Indices of the points in those runs."""
+        return self._boxes.points(runs)
+
+    def padded(self, values, fill):
+        """Values of the points, with others for those that only fill up the last run, run by run."""
+        full = np.full(len(self._about) * _RUN, fill, dtype=float)
+        full[: self.size] = values
+        return full.reshape(-1, _RUN)
+
+    def differences(self, x, runs, scratch: Scratch):
+        """x_j − x (n, r) for all points of those runs, those that fill up among them."""
+        A = scratch.array("A", (len(runs), *self._about.shape[1:]), np.float32)
+        self._about.take(runs, axis=0, out=A, mode="clip")
+        A += (self._centers[runs] - x).astype(np.float32)[:, None, :]
+        return A.reshape(-1, len(x))
+
+
+def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cutoff=None, scratch: Scratch):
+    """The sums (q,) of one evaluation point x (r,) over some runs of columns, as far as ``reach``.
+
+    ``density`` and ``rho``, the products ρ_i ρ_j of local scales, are given for all runs (n_runs, run).
+    """
+    A = columns.differences(x, runs, scratch)
+    sqdist = np.einsum("nr,nr->n", A, A)
+    v = density[runs].ravel()
+    scales = 1.0 if rho is None else rho[runs].ravel()
+    seen = np.flatnonzero(sqdist <= reach**2)
+    if 2 * len(seen) < len(sqdist):
+        A, sqdist, v = A[seen], sqdist[seen], v[seen]
+        scales = scales if rho is None else scales[seen]
+    here = np.flatnonzero(sqdist == 0)
+    W = gaussian((sqdist / scales).astype(np.float64), eps, cutoff=cutoff)
+    W[here] = 0.0
+    W2, Wv = W * W, W * v
+    return np.concatenate(
+        [
+            [len(here), v[here].sum(), W.sum(), W2.sum(), Wv.sum()],
+            W.astype(np.float32) @ A,
+            W2.astype(np.float32) @ A,
+            _second(A, W2, scratch),
+            _second(A, Wv, scratch),
+        ]
+    )
+
+
+def _second(A, weights, scratch):
+    """Σ w a aᵀ, flat."""
+    largest = weights.max(initial=0.0)
+    if largest < NO_NEIGHBOURS:
+        return np.zeros(A.shape[1] ** 2)
+    roots = np.sqrt(weights / largest).astype(np.float32)
+    B = np.multiply(A, roots[:, None], out=scratch.array("B", A.shape, np.float32))
+    return largest * (B.T @ B).ravel()
+
+
+def metrics_from(moments, eps, dim, *, rho=1.0, thinned=1.0) -> LocalMetrics:
+    """H and effective neighbours at one bandwidth from the sums (n, q); ``thinned`` points stand behind each column."""
+    r = int(np.sqrt((moments.shape[1] - 4) / 2.0))  # q = 5 + 2r + 2r²
+    here, density_here, s, s2, sv = moments[:, :5].T
+    here, density_here = here / thinned, density_here / thinned
+    first, first2, C, B = np.split(moments[:, 5:], [r, 2 * r, 2 * r + r * r], axis=1)
+    C, B = C.reshape(-1, r, r), B.reshape(-1, r, r)
+    offset = first / (here + s)[:, None]
+    C = C - offset[:, :, None] * first2[:, None, :] - first2[:, :, None] * offset[:, None, :]
+    C += (s2 + here)[:, None, None] * offset[:, :, None] * offset[:, None, :]
+    V = np.linalg.eigh(C)[1][:, :, : -dim - 1 : -1].transpose(0, 2, 1)
+    alone = s < NO_NEIGHBOURS
+    factor = np.where(alone, 0.0, 2.0 / (eps * rho) ** 2 / np.where(alone, 1.0, sv + density_here))
+    H = factor[:, None, None] * (V @ B @ V.transpose(0, 2, 1))
+    return LocalMetrics(H[:, None], (thinned * (here + s) ** 2 / (here + s2))[:, None])

@@ -1,0 +1,230 @@
+"""The neighbours engine: for more points than all pairs of them can be visited.
+
+What is exact and what is estimated, at each bandwidth on its own:
+
+- **Rows** of the evaluation points are complete, out to 4.2 ε (weights beyond are below 2e-8), as long as an effective
+  neighbourhood holds fewer than some 10 000 points.  Beyond, columns are a stratified sample, one point out of each of the
+  cells that would hold 10 000 of them in a neighbourhood: at such bandwidths D measures curvature, not chance.
+- **Degrees** are needed only at columns that an evaluation point sees, and come from `Cells`: Gaussians in the place of
+  points, 32 of them or more to an effective neighbourhood, until the degrees of 128 columns agree with exact ones to 0.4 %
+  (or, if that is not to be had at a reasonable price, as well as they do).  What remains is reported as ``degree_error``.
+
+Work and memory grow like N times a constant: neither the rows nor the cells in reach of a point grow with N.
+"""
+
+from functools import cache
+
+import numpy as np
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+
+from ..kernel import gaussian, ladders
+from ..laplacian import LocalScale, density_weights
+from ..metric import departure
+from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
+from .cells import Cells, runs_of
+from .local import Around, metrics_around
+from .moments import Columns, metrics_from, row_moments
+from .threads import Scratch, available_threads, in_order
+
+__all__ = ["NeighborsEngine"]
+
+# Rows end where weights fall below 2e-8, at this many ε.
+_REACH = 4.2
+# Effective neighbours beyond which columns are a sample.
+_ENOUGH_COLUMNS = 4096
+# Cells in an effective neighbourhood, at first, and how many more for the degrees that they are checked against.
+_FEWEST_CELLS, _FINER = 32, 16
+# The relative error of degrees that is good enough, as a share of D; and for row sums.
+_ERROR_OF_D, _ROW_SUM_ERROR = 0.5, 0.004
+# Points that tell how many neighbours there are, and columns whose degrees are checked.
+_PILOT, _CHECKED = 2**14, 64
+# Fewer neighbours than this among the pilot points do not tell how many there are.
+_TELLING = 16
+# Below this many neighbourhoods' worth of points it is worth while to sort out those that nobody sees.
+_FEW_SEEN = 0.3
+# Up to this dimension second moments are formed; beyond, tangent bases are found by iteration.
+_FEW_DIMENSIONS = 128
+
+
+class NeighborsEngine:
+    """Complete rows of the evaluation points, degrees from cells."""
+
+    estimates = True
+
+    def __init__(self, X, *, cutoff=None, threads=None, scale=None, seed=0):
+        X, self._unit = in_unit_box(X)
+        self._order = cKDTree(X, leafsize=8).indices
+        self._X = X[self._order]
+        self._place = np.empty_like(self._order)  # where a point of the caller's stands here
+        self._place[self._order] = np.arange(len(X))
+        self._rho = np.ones(len(X)) if scale is None else scale.rho[self._order]
+        self._scale, self._cutoff, self._seed = scale, cutoff, seed
+        self._all: Columns | None = None
+        self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho))
+        self._threads = threads or available_threads()
+
+    def mean_distance(self):
+        return root_mean_square_distance(self._X) * self._unit
+
+    def nearest(self, targets):
+        def of(i):
+            sqdist = cdist(self._X[i : i + 1], self._X, "sqeuclidean")[0]
+            sqdist[sqdist == 0] = np.inf
+            return np.sqrt((sqdist / (self._rho[i] * self._rho)).min())
+
+        places = self._place[targets]
+        return np.array(list(in_order(of, places, threads=self._threads, label="nearest neighbours"))) * self._unit
+
+    def row_sums(self, bandwidths, targets=None):
+        places = np.arange(len(self._X)) if targets is None else np.sort(self._place[targets])
+        sums = np.empty((len(places), len(bandwidths)))
+        for k, eps in enumerate(in_unit(bandwidths, self._unit)):
+            share = self._share(_spread(len(self._X), _CHECKED), eps)
+            checks = self._checked(places, eps, self._first_cells(share))
+            cells, _ = next(c for c in checks if c[1] <= _ROW_SUM_ERROR)
+            sums[:, k] = self._sums(cells, places, eps) - 1.0
+        back = self._place if targets is None else np.searchsorted(places, self._place[targets])
+        return np.maximum(sums, 0.0)[back]
+
+    def local_metrics(self, sample, bandwidths, degrees=None, *, working_dim, renormalization=1.0):
+        found = [
+            self._metrics_at(self._place[sample], eps, working_dim, renormalization)
+            for eps in in_unit(bandwidths, self._unit)
+        ]
+        return LocalMetrics(
+            np.concatenate([local.H for local, _ in found], axis=1),
+            np.concatenate([local.effective for local, _ in found], axis=1),
+            np.array([error for _, error in found]),
+        )
+
+    def _share(self, places, eps):
+        """The share of all points in an effective neighbourhood, at the lower quartile of some places."""
+        pilot = _spread(len(self._X), _PILOT)
+        sqdist = cdist(self._X[places], self._X[pilot], "sqeuclidean")
+        sqdist[sqdist == 0] = np.inf
+        W = gaussian(sqdist / (self._rho[places][:, None] * self._rho[pilot]), eps, cutoff=self._cutoff)
+        s, s2 = W.sum(axis=1), np.square(W).sum(axis=1)
+        effective = np.quantile(s**2 / np.maximum(s2, np.finfo(float).tiny), 0.25)
+        return max(effective, _TELLING) / len(pilot)
+
+    def _metrics_at(self, places, eps, dim, renormalization):
+        """LocalMetrics of one bandwidth, and the error of the degrees."""
+        share = self._share(places, eps)
+        sampled, thinned = self._sampled(share, places)
+        columns = self._columns(sampled)
+        reach = _REACH * eps * np.sqrt(self._rho[places] * self._rho.max())
+        runs = [columns.near(self._X[i], distance) for i, distance in zip(places, reach, strict=True)]
+        seen = np.zeros(columns.size, dtype=bool)
+        scratch = Scratch()
+        for i, some, distance in zip(places, runs, reach, strict=True):
+            index = columns.points(some)
+            if len(places) * share < _FEW_SEEN:
+                A = columns.differences(self._X[i], some, scratch)[: len(index)]
+                index = index[np.einsum("nr,nr->n", A, A) <= distance**2]
+            seen[index] = True
+        targets = np.flatnonzero(seen)
+        scale = None if self._scale is None else LocalScale(columns.rho[targets], self._scale.dim)
+        find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
+        v = np.zeros(columns.size)
+        D = np.inf
+        for cells, error in self._checked(sampled[targets], eps, self._first_cells(share)):
+            if np.isfinite(D) and error > _ERROR_OF_D * D:
+                continue  # no better than the last: the next
+            degrees = self._sums(cells, sampled[targets], eps)
+            v[targets] = density_weights(degrees, renormalization=renormalization, scale=scale)
+            local = find(places, eps, dim, columns, runs, reach, v, thinned)
+            D = float(departure(local.H).mean())
+            if error <= _ERROR_OF_D * D:
+                break
+        return local, error
+
+    def _sampled(self, share, places):
+        """Places of the columns, ascending, and how many points stand behind each."""
+        n = len(self._X)
+        enough = _ENOUGH_COLUMNS if self._X.shape[1] <= _FEW_DIMENSIONS else _ENOUGH_COLUMNS // 4
+        n_columns = _power_of_two(enough / share)
+        if 2 * n_columns > n:
+            return np.arange(n), 1.0
+        starts = np.arange(n_columns) * n // n_columns
+        rng = np.random.default_rng([self._seed, n_columns])
+        columns = starts + rng.integers(0, np.diff(starts, append=n))
+        return np.union1d(columns, places), n / n_columns
+
+    def _columns(self, sampled):
+        """Those points as columns; all of them only once."""
+        if len(sampled) < len(self._X):
+            return Columns(self._X[sampled], self._rho[sampled])
+        if self._all is None:
+            self._all = Columns(self._X, self._rho)
+        return self._all
+
+    def _first_cells(self, share):
+        return min(len(self._X), _power_of_two(_FEWEST_CELLS / share))
+
+    def _checked(self, places, eps, n_cells):
+        """More and more cells, each with the error of the degrees that they give at some of the places."""
+        n = len(self._X)
+        checked = places[_spread(len(places), _CHECKED)]
+        truth = np.log(self._sums(self._cells(min(n, _FINER * n_cells)), checked, eps, alone=True))
+        while 2 * n_cells < n:
+            cells = self._cells(n_cells)
+            ratio = np.log(self._sums(cells, checked, eps, alone=True)) - truth
+            yield cells, 0.5 * float(np.subtract(*np.quantile(ratio, [0.84, 0.16])))
+            n_cells *= 2
+        yield self._cells(n), 0.0
+
+    def _sums(self, cells, places, eps, alone=False):
+        starts = np.arange(len(places)) if alone else runs_of(places)
+        rho = self._rho[places]
+        return cells.sums(self._X[places], eps, starts, rho=rho, cutoff=self._cutoff, threads=self._threads)
+
+    def _by_moments(self, places, eps, dim, columns, runs, reach, v, thinned):
+        scratch = Scratch()
+        v, rho = columns.padded(v, 0.0), None if self._scale is None else columns.padded(columns.rho, 1.0)
+
+        def of(row):
+            i, some, far = row
+            scales = None if rho is None else self._rho[i] * rho
+            return row_moments(self._X[i], columns, some, far, v, eps, rho=scales, cutoff=self._cutoff, scratch=scratch)
+
+        tasks = list(zip(places, runs, reach, strict=True))
+        moments = np.array(list(in_order(of, tasks, threads=self._threads, label="metrics")))
+        return metrics_from(moments, eps, dim, rho=self._rho[places], thinned=thinned)
+
+    def _by_iteration(self, places, eps, dim, columns, runs, reach, v, thinned):
+        steps, scratch = ladders(np.array([eps])), Scratch()
+
+        def of(row):
+            i, some, far = row
+            near = columns.points(some)
+            A = columns.differences(self._X[i], some, scratch)[: len(near)]
+            seen = np.einsum("nr,nr->n", A, A) <= far**2
+            near, A = near[seen], A[seen].astype(np.float64)
+            sqdist = np.einsum("nr,nr->n", A, A)[None]
+            here = sqdist[0] == 0
+            sqdist[:, here] = np.inf
+            sqdist /= self._rho[i] * columns.rho[near]
+            around = Around(
+                np.zeros((1, A.shape[1])),
+                A,
+                sqdist,
+                v[near, None],
+                np.array([here.sum() / thinned]),
+                v[near[here]].sum(keepdims=True)[None] / thinned,
+                self._rho[i : i + 1],
+            )
+            return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
+
+        tasks = list(zip(places, runs, reach, strict=True))
+        found = list(in_order(of, tasks, threads=self._threads, label="metrics"))
+        return LocalMetrics(np.concatenate([H for H, _ in found]), thinned * np.concatenate([n_eff for _, n_eff in found]))
+
+
+def _spread(n, most):
+    """At most so many indices, evenly spread."""
+    return np.linspace(0, n - 1, min(n, most)).astype(int)
+
+
+def _power_of_two(least):
+    return 2 ** int(np.ceil(np.log2(least)))
