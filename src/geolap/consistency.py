@@ -125,7 +125,7 @@ def distortion(
     local_scale : int or LocalScale, optional
         Let the bandwidth vary as ε ρ_i, with ρ_i the relative distance to so many-th neighbour, or as given.
     exact : bool, default False
-        Visit all pairs, however many points there are.  By default, beyond 20 000 points on a CPU, the degrees behind D are
+        Visit all pairs, however many points there are.  By default, beyond 30 000 points on a CPU, the degrees behind D are
         estimated (`geolap.engines.neighbors` says how; ``degree_error`` how well).
     engine : {"auto", "tiled", "dense", "device", "neighbors"}
         How the sums are done; all but "neighbors" are exact.  Points on a GPU stay there ("device").

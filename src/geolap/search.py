@@ -16,7 +16,7 @@ __all__ = ["Curve", "choose", "local_minima", "log_grid", "minima_of", "refine",
 # Bandwidths per factor of two in the scan.  Real curves are steep and have several minima: fewer miss some.
 STEPS_PER_OCTAVE = 4
 # Refined minima are within this of the true ones, in log ε; where the curve itself is estimated, within the second.
-TOLERANCE, ROUGH_TOLERANCE = 0.005, 0.02
+TOLERANCE, ROUGH_TOLERANCE = 0.005, 0.01
 # A minimum this share of the curve's range above the lowest one is not worth refining.
 _COMPETES = 0.2
 # Ripples of the curve below this are rounding, not minima.

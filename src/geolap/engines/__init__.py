@@ -28,14 +28,14 @@ __all__ = [
 
 _ENGINES: dict[str, Callable[..., Engine]] = {"dense": DenseEngine, "tiled": TiledEngine, "neighbors": NeighborsEngine}
 # Beyond so many points on a CPU, what all pairs would say is estimated.
-_MANY = 20_000
+_MANY = 30_000
 
 
 def make_engine(X, engine="auto", *, exact=False, cutoff=None, threads=None, scale=None, pairs=None) -> Engine:
     """The engine of that name over the points X.
 
     ``"auto"`` is the sparse one over given pairs, the device engine for points on a GPU, and otherwise the tiled one; for
-    more than 20 000 points the neighbours engine, unless the result must be exact.
+    more than 30 000 points the neighbours engine, unless the result must be exact.
     """
     check_choice("engine", engine, ("auto", *_ENGINES, "device"))
     check_choice("exact", exact, (True, False))

@@ -66,13 +66,12 @@ def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cut
     A = columns.differences(x, runs, scratch)
     sqdist = np.einsum("nr,nr->n", A, A)
     v = density[runs].ravel()
-    scales = 1.0 if rho is None else rho[runs].ravel()
+    scaled = sqdist.astype(np.float64) if rho is None else sqdist / rho[runs].ravel()
     seen = np.flatnonzero(sqdist <= reach**2)
     if 2 * len(seen) < len(sqdist):
-        A, sqdist, v = A[seen], sqdist[seen], v[seen]
-        scales = scales if rho is None else scales[seen]
+        A, sqdist, scaled, v = A[seen], sqdist[seen], scaled[seen], v[seen]
     here = np.flatnonzero(sqdist == 0)
-    W = gaussian((sqdist / scales).astype(np.float64), eps, cutoff=cutoff)
+    W = gaussian(scaled, eps, cutoff=cutoff)
     W[here] = 0.0
     W2, Wv = W * W, W * v
     return np.concatenate(

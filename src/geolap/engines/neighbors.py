@@ -37,6 +37,8 @@ _ENOUGH_COLUMNS = 4096
 _FEWEST_CELLS, _FINER = 32, 16
 # The relative error of degrees that is good enough, as a share of D; and for row sums.
 _ERROR_OF_D, _ROW_SUM_ERROR = 0.5, 0.004
+# So many pairs of targets and points are visited all.
+_FEW_PAIRS = 4 * 10**8
 # Points that tell how many neighbours there are, and columns whose degrees are checked.
 _PILOT, _CHECKED = 2**14, 64
 # Fewer neighbours than this among the pilot points do not tell how many there are.
@@ -45,6 +47,8 @@ _TELLING = 16
 _FEW_SEEN = 0.3
 # Up to this dimension second moments are formed; beyond, tangent bases are found by iteration.
 _FEW_DIMENSIONS = 128
+# Then so many evaluation points are worked on together, with distances to so many points at a time.
+_GROUP, _PIECE = 25, 2**15
 
 
 class NeighborsEngine:
@@ -133,7 +137,7 @@ class NeighborsEngine:
                 continue  # no better than the last: the next
             degrees = self._sums(cells, sampled[targets], eps)
             v[targets] = density_weights(degrees, renormalization=renormalization, scale=scale)
-            local = find(places, eps, dim, columns, runs, reach, v, thinned)
+            local = find(places, eps, dim, sampled, columns, runs, reach, v, thinned)
             D = float(departure(local.H).mean())
             if error <= _ERROR_OF_D * D:
                 break
@@ -165,8 +169,11 @@ class NeighborsEngine:
     def _checked(self, places, eps, n_cells):
         """More and more cells, each with the error of the degrees that they give at some of the places."""
         n = len(self._X)
+        if len(places) * n <= _FEW_PAIRS:
+            n_cells = n
         checked = places[_spread(len(places), _CHECKED)]
-        truth = np.log(self._sums(self._cells(min(n, _FINER * n_cells)), checked, eps, alone=True))
+        if 2 * n_cells < n:
+            truth = np.log(self._sums(self._cells(min(n, _FINER * n_cells)), checked, eps, alone=True))
         while 2 * n_cells < n:
             cells = self._cells(n_cells)
             ratio = np.log(self._sums(cells, checked, eps, alone=True)) - truth
@@ -177,9 +184,10 @@ class NeighborsEngine:
     def _sums(self, cells, places, eps, alone=False):
         starts = np.arange(len(places)) if alone else runs_of(places)
         rho = self._rho[places]
-        return cells.sums(self._X[places], eps, starts, rho=rho, cutoff=self._cutoff, threads=self._threads)
+        sums = cells.sums(self._X[places], eps, starts, rho=rho, cutoff=self._cutoff, threads=self._threads)
+        return np.maximum(sums, 1.0)  # the weight of the point itself
 
-    def _by_moments(self, places, eps, dim, columns, runs, reach, v, thinned):
+    def _by_moments(self, places, eps, dim, _, columns, runs, reach, v, thinned):
         scratch = Scratch()
         v, rho = columns.padded(v, 0.0), None if self._scale is None else columns.padded(columns.rho, 1.0)
 
@@ -192,33 +200,33 @@ class NeighborsEngine:
         moments = np.array(list(in_order(of, tasks, threads=self._threads, label="metrics")))
         return metrics_from(moments, eps, dim, rho=self._rho[places], thinned=thinned)
 
-    def _by_iteration(self, places, eps, dim, columns, runs, reach, v, thinned):
+    def _by_iteration(self, places, eps, dim, sampled, columns, runs, reach, v, thinned):
         steps, scratch = ladders(np.array([eps])), Scratch()
 
-        def of(row):
-            i, some, far = row
-            near = columns.points(some)
-            A = columns.differences(self._X[i], some, scratch)[: len(near)]
-            seen = np.einsum("nr,nr->n", A, A) <= far**2
-            near, A = near[seen], A[seen].astype(np.float64)
-            sqdist = np.einsum("nr,nr->n", A, A)[None]
-            here = sqdist[0] == 0
-            sqdist[:, here] = np.inf
-            sqdist /= self._rho[i] * columns.rho[near]
-            around = Around(
-                np.zeros((1, A.shape[1])),
-                A,
-                sqdist,
-                v[near, None],
-                np.array([here.sum() / thinned]),
-                v[near[here]].sum(keepdims=True)[None] / thinned,
-                self._rho[i : i + 1],
-            )
+        def of(group):
+            origin, rho = self._X[places[group]], self._rho[places[group]]
+            index = columns.points(np.unique(np.concatenate([runs[k] for k in group])))
+            seen, sqdist = [], []
+            for some in np.split(index, range(_PIECE, len(index), _PIECE)):
+                d2 = cdist(origin, self._X[sampled[some]], "sqeuclidean")
+                inside = np.flatnonzero((d2 <= reach[group][:, None] ** 2).any(axis=0))
+                seen.append(some[inside])
+                sqdist.append(d2[:, inside])
+            near, d2 = np.concatenate(seen), np.concatenate(sqdist, axis=1)
+            row, column = np.nonzero(d2 == 0)
+            density_here = np.bincount(row, v[near[column]], len(group))[:, None]
+            d2[row, column] = np.inf
+            d2 /= rho[:, None] * columns.rho[near]
+            count = np.bincount(row, minlength=len(group))
+            points = self._X[sampled[near]]
+            around = Around(origin, points, d2, v[near, None], count / thinned, density_here / thinned, rho)
             return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
 
-        tasks = list(zip(places, runs, reach, strict=True))
-        found = list(in_order(of, tasks, threads=self._threads, label="metrics"))
-        return LocalMetrics(np.concatenate([H for H, _ in found]), thinned * np.concatenate([n_eff for _, n_eff in found]))
+        groups = np.array_split(np.argsort(places), -(-len(places) // _GROUP))
+        H, effective = np.empty((len(places), 1, dim, dim)), np.empty((len(places), 1))
+        for group, found in zip(groups, in_order(of, groups, threads=self._threads, label="metrics"), strict=True):
+            H[group], effective[group] = found
+        return LocalMetrics(H, thinned * effective)
 
 
 def _spread(n, most):
