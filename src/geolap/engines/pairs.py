@@ -7,6 +7,7 @@ would lose a zero.
 
 import warnings
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from numbers import Integral
 from typing import Any
 
@@ -28,6 +29,10 @@ ZERO = 1e-300
 # Up to this many features a k-d tree is faster than looking at all pairs.
 _FEATURES_FOR_TREE = 15
 _SIDE = 768
+# Beyond this many points, and with more features than for a tree, faiss looks into one out of so many of its cells.
+_POINTS_FOR_FAISS, _SHARE_OF_CELLS = 50_000, 16
+# Points that one call of a tree answers for, rows that are worked on together, and numbers held at once by a comparison.
+_QUERIES, _ROWS, _HELD = 2**16, 2**12, 2**24
 
 
 @dataclass(frozen=True)
@@ -147,14 +152,44 @@ def nearest_pairs(X, n_neighbors, *, threads=None) -> Pairs:
     """Pairs of which one is among the ``n_neighbors`` nearest of the other."""
     distances, columns = nearest_neighbors(X, n_neighbors, threads=threads)
     unit = float(distances.max()) or 1.0
-    sqdist = np.maximum((distances / unit) ** 2, ZERO)
-    starts = np.arange(0, sqdist.size + 1, n_neighbors)
-    directed = sparse.csr_array((sqdist.ravel(), columns.ravel(), starts), shape=(len(X), len(X)))
-    return Pairs(_symmetric(directed), unit)
+    distances /= unit
+    np.square(distances, out=distances)
+    np.maximum(distances, ZERO, out=distances)
+    return Pairs(_of_either(distances, columns), unit)
+
+
+def _of_either(sqdist, columns):
+    """The symmetric graph of neighbours (N, k), each row with its diagonal: only what one side misses is ever copied."""
+    n, k = columns.shape
+    some = max(1, _HELD // k**2)
+    missed = np.empty((n, k), dtype=bool)
+    for first in range(0, n, some):
+        rows = np.arange(first, min(first + some, n), dtype=columns.dtype)
+        missed[rows] = ~(columns[columns[rows]] == rows[:, None, None]).any(axis=2)
+    row, place = np.nonzero(missed)
+    back = sparse.coo_array((sqdist[row, place], (columns[row, place], row)), shape=(n, n)).tocsr()
+    ends = back.indptr + (k + 1) * np.arange(n + 1, dtype=np.int64)
+    index = np.int32 if ends[-1] < 2**31 else np.int64  # the narrower is what most solvers accept
+    indices, data = np.empty(ends[-1], dtype=index), np.empty(ends[-1])
+    for first in range(0, n, _ROWS):
+        rows = np.arange(first, min(first + _ROWS, n))
+        near = ends[rows, None] + np.arange(k + 1)
+        indices[near[:, 0]], data[near[:, 0]] = rows, ZERO
+        indices[near[:, 1:]], data[near[:, 1:]] = columns[rows], sqdist[rows]
+        entries = slice(back.indptr[rows[0]], back.indptr[rows[-1] + 1])
+        at = np.arange(entries.start, entries.stop) + np.repeat(
+            (k + 1) * (rows + 1), np.diff(back.indptr[first : rows[-1] + 2])
+        )
+        indices[at], data[at] = back.indices[entries], back.data[entries]
+    return sparse.csr_array((data, indices, ends.astype(index)), shape=(n, n))
 
 
 def nearest_neighbors(X, n_neighbors, *, threads=None):
-    """Distances (N, k) to the k nearest other points, ascending, and which points they are (N, k)."""
+    """Distances (N, k) to the k nearest other points, ascending, and which points they are (N, k).
+
+    Exact, unless there are more than 50 000 points in more than 15 dimensions and faiss is installed: then distances are
+    exact, and about one neighbour in a hundred is the next but one instead.
+    """
     check_number("n_neighbors", n_neighbors, Integral, low=1)
     if n_neighbors >= len(X):
         raise ValueError(
@@ -163,13 +198,49 @@ def nearest_neighbors(X, n_neighbors, *, threads=None):
     X, unit = in_unit_box(X)
     k, threads = n_neighbors + 1, threads or available_threads()
     if X.shape[1] <= _FEATURES_FOR_TREE:
-        distances, columns = cKDTree(X).query(X, k, workers=threads)
+        search = _nearest_by_tree
+    elif len(X) > _POINTS_FOR_FAISS and find_spec("faiss") is not None:
+        search = _nearest_by_faiss
     else:
-        distances, columns = _nearest_by_brute_force(X, k, threads)
+        search = _nearest_by_brute_force
+    distances, columns = search(X, k, threads)
     # The point itself comes first, unless duplicates crowd it out: then the last of them goes.
     own = columns == np.arange(len(X))[:, None]
     own[~own.any(axis=1), -1] = True
     return distances[~own].reshape(len(X), -1) * unit, columns[~own].reshape(len(X), -1)
+
+
+def _nearest_by_tree(X, k, threads):
+    tree = cKDTree(X)
+    distances, columns = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.int32)
+    for first in range(0, len(X), _QUERIES):
+        rows = tree.indices[first : first + _QUERIES]  # points that stand together ask for the same memory
+        distances[rows], columns[rows] = tree.query(X[rows], k, workers=threads)
+    return distances, columns
+
+
+def _nearest_by_faiss(X, k, threads):
+    """Nearest points among those of the nearest cells, in order of their exact distances."""
+    import faiss
+
+    n_cells = int(np.sqrt(len(X)))
+    points = X.astype(np.float32)
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], n_cells)
+    index.cp.min_points_per_centroid = 1
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(threads)
+    index.train(points)
+    index.add(points)
+    index.nprobe = max(1, n_cells // _SHARE_OF_CELLS)
+    distances, columns = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.int32)
+    for first in range(0, len(X), _ROWS):
+        rows = slice(first, first + _ROWS)
+        found = index.search(points[rows], k)[1]
+        exact = np.linalg.norm(X[found] - X[rows, None], axis=2)
+        rank = np.argsort(exact, axis=1, kind="stable")
+        distances[rows], columns[rows] = np.take_along_axis(exact, rank, axis=1), np.take_along_axis(found, rank, axis=1)
+    faiss.omp_set_num_threads(before)
+    return distances, columns
 
 
 def _nearest_by_brute_force(X, k, threads):
@@ -194,7 +265,7 @@ def _nearest_by_brute_force(X, k, threads):
         rank = np.argsort(exact, axis=1, kind="stable")
         return np.take_along_axis(exact, rank, axis=1), np.take_along_axis(columns, rank, axis=1)
 
-    distances, columns = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
+    distances, columns = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.int32)
     found = in_order(of, parts, threads=threads, label=f"{k - 1} nearest neighbours")
     for I, (d, c) in zip(parts, found, strict=True):
         distances[order[I.rows]], columns[order[I.rows]] = d, c
