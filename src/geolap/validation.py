@@ -4,6 +4,8 @@ Every sentence has three parts: what must hold, what was given, what to do.
 """
 
 import warnings
+from importlib.util import find_spec
+from mmap import mmap
 from numbers import Integral, Real
 
 import numpy as np
@@ -23,23 +25,31 @@ __all__ = [
     "check_working_dim",
     "distinct_points",
     "host_array",
+    "is_chunked",
     "on_device",
 ]
 
 # How many rows are looked at together, so that checking a memory-mapped file does not load it.
 _ROWS = 65536
+# Memory-mapped files beyond this many bytes are worked on in chunks of about as many as the second.
+_LARGE_FILE, _CHUNK = 2**29, 2**25
 
 
 def check_points(X, *, least=3, keep_device=False):
     """Points as a 2-D array of finite real numbers with at least so many distinct rows; the dtype is kept.
 
     Nothing is copied unless the input is not an array of numbers yet.  Points on a GPU, a torch tensor or a CuPy array, are
-    copied to the host, or with ``keep_device`` left there, as a torch tensor.
+    copied to the host, or with ``keep_device`` left there, as a torch tensor; a dask array is loaded, or left as it is, and
+    so is a memory-mapped file of more than half a gigabyte, as a dask array (if dask is installed).
     """
     if on_device(X):
         if keep_device:
             return _checked_tensor(X, least)
         X = host_array(X)
+    if keep_device and isinstance(X, np.memmap) and X.nbytes > _LARGE_FILE and X.ndim == 2 and find_spec("dask"):
+        X = _chunks_of_file(X)
+    if is_chunked(X) and keep_device:
+        return _checked_chunks(X, least)
     if sparse.issparse(X):
         raise TypeError(
             f"Points must be a dense array (n_points, n_features); a sparse matrix of shape {X.shape} was given: call "
@@ -99,6 +109,55 @@ def check_points(X, *, least=3, keep_device=False):
 def on_device(X):
     """Whether X is a torch tensor or a CuPy array."""
     return type(X).__module__.split(".")[0] in ("torch", "cupy")
+
+
+def is_chunked(X):
+    """Whether X is a dask array."""
+    return type(X).__module__.startswith("dask.array")
+
+
+def _chunks_of_file(X):
+    """A memory-mapped file as a dask array.  Chunks are read from the file itself: a map would stay in memory."""
+    import dask.array as da
+
+    rows = max(1, _CHUNK // (X.itemsize * X.shape[1]))
+    if not isinstance(X.base, mmap):  # part of a map
+        return da.from_array(X, chunks=(rows, X.shape[1]), name=False)
+
+    def read(block_info=None):
+        (first, last), _ = block_info[None]["array-location"]
+        return np.array(np.memmap(file, dtype, "r", offset, shape, "F" if fortran else "C")[first:last])
+
+    file, dtype, offset, shape, fortran = str(X.filename), X.dtype, int(X.offset), X.shape, X.flags.fnc
+    chunks = da.core.normalize_chunks((rows, X.shape[1]), X.shape)
+    return da.map_blocks(read, chunks=chunks, dtype=dtype, meta=np.empty((0, 0), dtype))
+
+
+def _checked_chunks(X, least):
+    """What `check_points` checks of a dask array before it is read; values are looked at when they are."""
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or X.shape[1] == 0:
+        check_points(
+            np.zeros([0 if np.isnan(n) else min(int(n), 3) for n in X.shape], X.dtype), least=0
+        )  # says what is wrong
+    rows, columns = X.chunks
+    if np.isnan(rows).any():
+        raise ValueError(
+            "A dask array must know how many rows each of its chunks has; those of this one are unknown, as after a "
+            "selection: call X.compute_chunk_sizes() first."
+        )
+    if len(columns) > 1:
+        raise ValueError(
+            f"A dask array must be chunked by rows only; this one has {len(columns)} chunks of columns: use "
+            "X.rechunk({1: -1})."
+        )
+    if 0 in rows:
+        raise ValueError(
+            f"Every chunk of a dask array must hold rows; chunk {rows.index(0)} of {len(rows)} is empty: use "
+            "X.rechunk({0: 'auto', 1: -1})."
+        )
+    if len(X) < least or (least == 3 and distinct_points(X, 3) < 3):
+        check_points(np.asarray(X), least=least)
+    return X
 
 
 def host_array(X):

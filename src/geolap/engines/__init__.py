@@ -6,8 +6,10 @@ from numbers import Integral
 
 from sklearn.base import clone
 
-from ..validation import check_choice, check_number, host_array, on_device
+from ..memory import require_memory
+from ..validation import check_choice, check_number, host_array, is_chunked, on_device
 from .base import Engine, LocalMetrics
+from .cost import Cost, selection_cost
 from .dense import DenseEngine
 from .neighbors import NeighborsEngine
 from .pairs import Pairs, given_pairs, nearest_pairs
@@ -15,18 +17,23 @@ from .sparse import SparseEngine
 from .tiled import TiledEngine
 
 __all__ = [
+    "Cost",
     "DenseEngine",
     "Engine",
     "LocalMetrics",
     "NeighborsEngine",
     "SparseEngine",
     "TiledEngine",
+    "engine_for",
     "find_pairs",
     "fitted_neighbors",
     "make_engine",
+    "selection_cost",
 ]
 
 _ENGINES: dict[str, Callable[..., Engine]] = {"dense": DenseEngine, "tiled": TiledEngine, "neighbors": NeighborsEngine}
+_OUT_OF_MEMORY = "pass the points as a dask array or a memory-mapped file (pip install 'geolap[dask]'), or fewer of them"
+_ADVICE = {"dense": "use engine='auto', which holds no matrix", "tiled": _OUT_OF_MEMORY, "neighbors": _OUT_OF_MEMORY}
 # Beyond so many points on a CPU, what all pairs would say is estimated.
 _MANY = 30_000
 
@@ -45,13 +52,39 @@ def make_engine(X, engine="auto", *, exact=False, cutoff=None, threads=None, sca
         check_number("cutoff", cutoff, low=0, open_low=True)
     if threads is not None:
         check_number("threads", threads, Integral, low=1)
+    if is_chunked(X):
+        return _chunked_engine(X, engine, exact, cutoff, scale, pairs)
     if pairs is not None:
         return SparseEngine(host_array(X), pairs, cutoff=cutoff, threads=threads, scale=scale)
-    if engine == "device" or (engine == "auto" and on_device(X) and getattr(X, "is_cuda", True)):
+    if engine == "device" or (engine == "auto" and engine_for(X) == "device"):
         return _device_engine(X, cutoff, scale)
     if engine == "auto":
-        engine = "tiled" if exact or len(X) <= _MANY else "neighbors"
+        engine = engine_for(X, exact=exact)
+    n, r = X.shape
+    require_memory(
+        selection_cost(engine, n, r).memory, f"The {engine} engine over {n} points with {r} features", _ADVICE[engine]
+    )
     return _ENGINES[engine](host_array(X), cutoff=cutoff, threads=threads, scale=scale)
+
+
+def engine_for(X, *, exact=False) -> str:
+    """The name of the engine that ``"auto"`` stands for, over all pairs of points."""
+    if is_chunked(X):
+        return "chunked"
+    if on_device(X) and getattr(X, "is_cuda", True):
+        return "device"
+    return "tiled" if exact or X.shape[0] <= _MANY else "neighbors"
+
+
+def _chunked_engine(X, engine, exact, cutoff, scale, pairs):
+    if engine != "auto" or scale is not None or pairs is not None:
+        raise ValueError(
+            "A dask array is worked on chunk by chunk, with all pairs and one bandwidth; an engine, neighbours or local "
+            "scales were asked for as well: leave them out, or pass X.compute() if that fits in memory."
+        )
+    from .chunked import ChunkedEngine
+
+    return ChunkedEngine(X, exact=exact or len(X) <= _MANY, cutoff=cutoff)
 
 
 def _device_engine(X, cutoff, scale):

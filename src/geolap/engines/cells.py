@@ -18,10 +18,11 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from .threads import Scratch, checkpoint, in_order
 
-__all__ = ["Boxes", "Cells", "runs_of"]
+__all__ = ["Boxes", "Cells", "branches", "runs_of"]
 
 # The error in d²/ε² that is none in a sum.
 _EXPONENT_ERROR = 1e-3
@@ -65,6 +66,14 @@ def runs_of(places, *, longest=_TARGETS):
     return np.flatnonzero(np.diff(places // longest, prepend=-1))
 
 
+def branches(n, n_branches):
+    """Where the branches of a balanced k-d tree begin among n points in its order; their number is a power of two."""
+    sizes = np.array([n])
+    while len(sizes) < n_branches:
+        sizes = np.column_stack([sizes // 2, sizes - sizes // 2]).ravel()
+    return np.cumsum(sizes) - sizes
+
+
 @dataclass(frozen=True)
 class Cells:
     """K Gaussians in the place of points.
@@ -87,10 +96,10 @@ class Cells:
 
     @classmethod
     def of(cls, X, n_cells, rho=None):
-        """Cells of points that are in the order of a k-d tree."""
+        """Cells of points that are in the order of a k-d tree: a power of two, or one for each point."""
         if n_cells >= len(X):
             return cls(X, np.ones(len(X)), np.zeros(len(X)), np.ones(len(X)) if rho is None else rho)
-        starts = np.arange(n_cells) * len(X) // n_cells
+        starts = branches(len(X), n_cells)
         counts = np.diff(starts, append=len(X))
         centers = np.add.reduceat(X, starts) / counts[:, None]
         squares = np.add.reduceat(np.einsum("nr,nr->n", X, X), starts) / counts
@@ -118,7 +127,7 @@ class Cells:
         # About one centre for all, the factors of the cells serve every tile; if that does not cost too many digits.
         size = np.einsum("nr,nr->n", self.centers, self.centers).max()
         once = np.finfo(np.float32).eps * size * inverse.max() < _EXPONENT_ERROR
-        factors = _factors(self.centers, inverse, True) if once else None
+        factors = _factors(self.centers if once else self.centers[:0], inverse if once else inverse[:0], True)
 
         def of(run):
             checkpoint()
@@ -127,25 +136,27 @@ class Cells:
             near = self.near(points, eps * np.sqrt(scale.max() * rho_most) * widest)
             center = 0.0 if once else points[len(points) // 2]
             left = _factors(points - center, 1.0 / scale)
+            # Both ends of a close pair are about as far from the centre.
+            lost = not once and np.finfo(np.float32).eps * left[:, -2].max() * inverse.max() > 10.0 * _EXPONENT_ERROR
             sums = np.zeros(len(points))
             for k in range(0, len(near), _CELLS):
                 part = near[k : k + _CELLS]
-                right = (
-                    _factors(self.centers[part] - center, inverse[part], True)
-                    if factors is None
-                    else factors.take(part, axis=0)
-                )
-                W = np.matmul(left, right.T, out=scratch.array("W", (len(points), len(part)), np.float32))
-                if cutoff is not None:
-                    outside = W * widen[part].astype(np.float32) < -(cutoff**2)
+                W = scratch.array("W", (len(points), len(part)), np.float32)
+                if lost:
+                    W[:] = cdist(points, self.centers[part], "sqeuclidean") * (-inverse[part] / scale[:, None])
+                else:
+                    about = None if once else self.centers[part] - center
+                    right = factors.take(part, axis=0) if about is None else _factors(about, inverse[part], True)
+                    np.matmul(left, right.T, out=W)
+                outside = None if cutoff is None else W * widen[part].astype(np.float32) < -(cutoff**2)
                 np.exp(W, out=W)
-                if cutoff is not None:
+                if outside is not None:
                     W[outside] = 0.0
                 sums += W @ weights[part]
             return sums
 
         runs = pairwise([*starts, len(targets)])
-        found = in_order(of, runs, threads=threads, label=f"degrees from {len(self.counts)} cells")
+        found = in_order(of, runs, threads=threads, label=None)
         return np.concatenate(list(found)) * np.exp(max(largest, -600.0))
 
     def near(self, points, eps):

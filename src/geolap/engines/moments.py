@@ -6,7 +6,7 @@ point need of the others is
 .. math:: Σ W, \\; Σ W^2, \\; Σ W v, \\; Σ W a, \\; Σ W^2 a, \\; Σ W^2 a a^T, \\; Σ W v\\, a a^T
 
 over the points elsewhere, and the number and the density weights of those at x_i itself.  So the points may come in any
-number of chunks.  The products are formed in single precision, added up in double.
+number of chunks.  The products are formed in the precision in which the columns are kept, and added up in double.
 """
 
 import numpy as np
@@ -25,14 +25,14 @@ _FAR = 1e9
 
 
 class Columns:
-    """Points in the order of a k-d tree, in runs, each kept in single precision about a centre of its own."""
+    """Points in the order of a k-d tree, in runs, each kept (in single precision) about a centre of its own."""
 
-    def __init__(self, points, rho=None):
+    def __init__(self, points, rho=None, dtype=np.float32):
         self.size, self.rho = len(points), rho
         self._boxes = Boxes(points, _RUN)
         starts = np.arange(0, len(points), _RUN)
         self._centers = np.add.reduceat(points, starts) / np.diff(starts, append=len(points))[:, None]
-        about = np.full((len(starts) * _RUN, points.shape[1]), _FAR, dtype=np.float32)
+        about = np.full((len(starts) * _RUN, points.shape[1]), _FAR, dtype=dtype)
         about[: len(points)] = points - np.repeat(self._centers, _RUN, axis=0)[: len(points)]
         self._about = about.reshape(len(starts), _RUN, -1)
 
@@ -52,9 +52,9 @@ class Columns:
 
     def differences(self, x, runs, scratch: Scratch):
         """x_j − x (n, r) for all points of those runs, those that fill up among them."""
-        A = scratch.array("A", (len(runs), *self._about.shape[1:]), np.float32)
+        A = scratch.array("A", (len(runs), *self._about.shape[1:]), self._about.dtype)
         self._about.take(runs, axis=0, out=A, mode="clip")
-        A += (self._centers[runs] - x).astype(np.float32)[:, None, :]
+        A += (self._centers[runs] - x).astype(A.dtype)[:, None, :]
         return A.reshape(-1, len(x))
 
 
@@ -77,8 +77,8 @@ def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cut
     return np.concatenate(
         [
             [len(here), v[here].sum(), W.sum(), W2.sum(), Wv.sum()],
-            W.astype(np.float32) @ A,
-            W2.astype(np.float32) @ A,
+            W.astype(A.dtype) @ A,
+            W2.astype(A.dtype) @ A,
             _second(A, W2, scratch),
             _second(A, Wv, scratch),
         ]
@@ -90,8 +90,8 @@ def _second(A, weights, scratch):
     largest = weights.max(initial=0.0)
     if largest < NO_NEIGHBOURS:
         return np.zeros(A.shape[1] ** 2)
-    roots = np.sqrt(weights / largest).astype(np.float32)
-    B = np.multiply(A, roots[:, None], out=scratch.array("B", A.shape, np.float32))
+    roots = np.sqrt(weights / largest).astype(A.dtype)
+    B = np.multiply(A, roots[:, None], out=scratch.array("B", A.shape, A.dtype))
     return largest * (B.T @ B).ravel()
 
 
@@ -99,7 +99,9 @@ def metrics_from(moments, eps, dim, *, rho=1.0, thinned=1.0) -> LocalMetrics:
     """H and effective neighbours at one bandwidth from the sums (n, q); ``thinned`` points stand behind each column."""
     r = int(np.sqrt((moments.shape[1] - 4) / 2.0))  # q = 5 + 2r + 2r²
     here, density_here, s, s2, sv = moments[:, :5].T
-    here, density_here = here / thinned, density_here / thinned
+    # In units of a column: the point itself is only one, its duplicates are a sample like all others.
+    units = np.maximum(here - 1.0, 0.0) + 1.0 / thinned
+    here, density_here = units, density_here * units / np.maximum(here, 1.0)
     first, first2, C, B = np.split(moments[:, 5:], [r, 2 * r, 2 * r + r * r], axis=1)
     C, B = C.reshape(-1, r, r), B.reshape(-1, r, r)
     offset = first / (here + s)[:, None]

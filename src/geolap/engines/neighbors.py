@@ -17,12 +17,13 @@ from functools import cache
 import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
+from tqdm.auto import tqdm
 
 from ..kernel import gaussian, ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
 from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
-from .cells import Cells, runs_of
+from .cells import Cells, branches, runs_of
 from .local import Around, metrics_around
 from .moments import Columns, metrics_from, row_moments
 from .threads import Scratch, available_threads, in_order
@@ -92,9 +93,10 @@ class NeighborsEngine:
         return np.maximum(sums, 0.0)[back]
 
     def local_metrics(self, sample, bandwidths, degrees=None, *, working_dim, renormalization=1.0):
+        label = f"metrics at {len(bandwidths)} bandwidths"
         found = [
             self._metrics_at(self._place[sample], eps, working_dim, renormalization)
-            for eps in in_unit(bandwidths, self._unit)
+            for eps in tqdm(in_unit(bandwidths, self._unit), desc=label, disable=None, delay=1.0, leave=False)
         ]
         return LocalMetrics(
             np.concatenate([local.H for local, _ in found], axis=1),
@@ -150,9 +152,10 @@ class NeighborsEngine:
         n_columns = _power_of_two(enough / share)
         if 2 * n_columns > n:
             return np.arange(n), 1.0
-        starts = np.arange(n_columns) * n // n_columns
+        starts = branches(n, n_columns)
         rng = np.random.default_rng([self._seed, n_columns])
         columns = starts + rng.integers(0, np.diff(starts, append=n))
+        columns[np.searchsorted(starts, places, side="right") - 1] = places
         return np.union1d(columns, places), n / n_columns
 
     def _columns(self, sampled):
@@ -197,7 +200,7 @@ class NeighborsEngine:
             return row_moments(self._X[i], columns, some, far, v, eps, rho=scales, cutoff=self._cutoff, scratch=scratch)
 
         tasks = list(zip(places, runs, reach, strict=True))
-        moments = np.array(list(in_order(of, tasks, threads=self._threads, label="metrics")))
+        moments = np.array(list(in_order(of, tasks, threads=self._threads, label=None)))
         return metrics_from(moments, eps, dim, rho=self._rho[places], thinned=thinned)
 
     def _by_iteration(self, places, eps, dim, sampled, columns, runs, reach, v, thinned):
@@ -224,7 +227,7 @@ class NeighborsEngine:
 
         groups = np.array_split(np.argsort(places), -(-len(places) // _GROUP))
         H, effective = np.empty((len(places), 1, dim, dim)), np.empty((len(places), 1))
-        for group, found in zip(groups, in_order(of, groups, threads=self._threads, label="metrics"), strict=True):
+        for group, found in zip(groups, in_order(of, groups, threads=self._threads, label=None), strict=True):
             H[group], effective[group] = found
         return LocalMetrics(H, thinned * effective)
 

@@ -30,11 +30,13 @@ def available_threads() -> int:
     return os.cpu_count() or 1
 
 
-def in_order(function: Callable[[Task], Result], tasks: Iterable[Task], *, threads: int, label: str) -> Iterator[Result]:
+def in_order(
+    function: Callable[[Task], Result], tasks: Iterable[Task], *, threads: int, label: str | None
+) -> Iterator[Result]:
     """Yield ``function(task)`` for every task, in order, computing ahead on ``threads`` threads.
 
-    A progress bar appears on a terminal when the work lasts longer than a second.  An interrupt (Ctrl-C) drops all
-    tasks that have not begun and ends the others at their next `checkpoint`.
+    A progress bar appears on a terminal when the work lasts longer than a second, if it has a label.  An interrupt (Ctrl-C)
+    drops all tasks that have not begun and ends the others at their next `checkpoint`.
     """
     tasks = list(tasks)
     pool = ThreadPoolExecutor(threads)
@@ -47,7 +49,8 @@ def in_order(function: Callable[[Task], Result], tasks: Iterable[Task], *, threa
             return function(task)
 
     try:
-        with one_blas_thread, tqdm(total=len(tasks), desc=label, disable=None, delay=1.0, leave=False) as bar:
+        bar_off = None if label else True  # None: unless the output is no terminal
+        with one_blas_thread, tqdm(total=len(tasks), desc=label, disable=bar_off, delay=1.0, leave=False) as bar:
             for task in tasks:
                 # A short queue: results that wait for their turn take memory.
                 if len(waiting) >= 4 * threads:
@@ -68,7 +71,7 @@ class Scratch(threading.local):
     def array(self, name, shape, dtype=np.float64):
         """An uninitialised array; what was there under that name before is lost."""
         size = int(np.prod(shape))
-        if name not in self.__dict__ or self.__dict__[name].size < size:
+        if name not in self.__dict__ or self.__dict__[name].size < size or self.__dict__[name].dtype != dtype:
             self.__dict__[name] = np.empty(size, dtype)
         return self.__dict__[name][:size].reshape(shape)
 

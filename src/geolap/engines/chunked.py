@@ -1,0 +1,389 @@
+"""The chunked engine: points in a dask array, on one machine or many, in memory or on disk.
+
+A worker holds some chunks of rows, the evaluation points, and what stands for all other points in the sums; what comes
+back are sums.  Nothing but degrees (and these only when they must be exact) has the length of the data.
+
+- **Exact**: degrees from every pair of chunks, metrics from `geolap.engines.moments` in double precision.
+- **Estimated**, as in `geolap.engines.neighbors`: degrees from `geolap.engines.cells`.  A k-d tree of a random sample says
+  which points share a cell; one pass over the data then finds the number, mean and variance of *all* points of each.
+  Cells are as many as it takes for degrees to agree to 0.5 % with those from 16 times as many, at most 128 in an
+  effective neighbourhood; columns are a sample where a neighbourhood holds more than some 4000 points.
+
+Whatever scheduler is the current one does the work: with a ``distributed.Client`` a cluster, which repeats what a lost
+worker had done.
+"""
+
+from itertools import pairwise
+
+import dask
+import numpy as np
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+from tqdm.auto import tqdm
+
+from ..kernel import gaussian, ladder_weights, ladders, reach
+from ..laplacian import density_weights
+from .base import LocalMetrics, in_unit, unit_above
+from .cells import Cells, runs_of
+from .moments import Columns, metrics_from, row_moments
+from .threads import Scratch, one_blas_thread
+
+__all__ = ["ChunkedEngine"]
+
+# Rows of the sample that shapes the cells, and cells at most.
+_SHAPING, _MOST_CELLS = 2**19, 2**17
+# Rows that tell how many neighbours there are, and fewer of them than this do not.
+_PILOT, _TELLING = 2**14, 16
+# Cells in an effective neighbourhood at least and at most, the error of degrees that is good enough, against how many more.
+_FEWEST, _LARGEST, _ERROR, _FINER, _CHECKED = 32, 128, 0.005, 16, 64
+# Effective neighbours beyond which columns are a sample, and how far rows reach then.
+_ENOUGH_COLUMNS, _REACH = 4096, 4.2
+# Numbers that one task may return.
+_HELD = 2**24
+# Tasks in the hands of the scheduler at a time, and points along the side of a tile.
+_AHEAD, _SIDE = 32, 1024
+
+
+class ChunkedEngine:
+    """Sums over the chunks of a dask array."""
+
+    def __init__(self, X, *, exact, cutoff=None, seed=0):
+        self._chunks = X.to_delayed().ravel()
+        self._ends = np.cumsum([0, *X.chunks[0]])
+        self._shape, self._cutoff, self._seed = X.shape, cutoff, seed
+        self.estimates = not exact
+        found = self._of_chunks(_extent, "first look")
+        if not all(finite for *_, finite in found):
+            k = [finite for *_, finite in found].index(False)
+            raise ValueError(
+                f"Points must be finite; rows {self._ends[k]} to {self._ends[k + 1] - 1} hold NaN or inf: remove such rows "
+                "or fill them in."
+            )
+        low, high = np.min([f[0] for f in found], axis=0), np.max([f[1] for f in found], axis=0)
+        self._center = np.average([f[2] for f in found], axis=0, weights=np.diff(self._ends))
+        spread = sum(f[3] + n * (f[2] - self._center) ** 2 for f, n in zip(found, np.diff(self._ends), strict=True))
+        self._unit = unit_above(0.5 * np.maximum(high - self._center, self._center - low).max())
+        self._spread = float(np.sqrt(2.0 * spread.sum() / (len(self) - 1)))
+        if not exact:
+            self._grow_cells()
+
+    def __len__(self):
+        return self._shape[0]
+
+    def mean_distance(self):
+        return self._spread
+
+    def nearest(self, targets):
+        origin = self._rows(targets)
+        return np.min(self._of_chunks(_nearest, "nearest neighbours", origin), axis=0) * self._unit
+
+    def row_sums(self, bandwidths, targets=None):
+        epsilons = in_unit(bandwidths, self._unit)
+        if targets is not None:
+            origin = self._rows(targets)
+            return sum(self._of_chunks(_sums_at, "row sums", origin, epsilons, self._cutoff)) - 1.0
+        sums = np.zeros((len(self), len(epsilons)))
+        pairs = [(i, j) for i in range(len(self._chunks)) for j in range(i, len(self._chunks))]
+        frame, constant = self._frame(), dask.delayed((epsilons, self._cutoff))
+        tasks = (
+            dask.delayed(_pair_sums)(self._chunks[i], self._chunks[j] if j > i else None, frame, constant) for i, j in pairs
+        )
+        done = self._computed(tasks, len(pairs), f"degrees at {len(epsilons)} bandwidths")
+        for (i, j), (along, across) in zip(pairs, done, strict=True):
+            sums[self._ends[i] : self._ends[i + 1]] += along
+            if j > i:
+                sums[self._ends[j] : self._ends[j + 1]] += across
+        return sums
+
+    def local_metrics(self, sample, bandwidths, degrees=None, *, working_dim, renormalization=1.0):
+        epsilons = in_unit(bandwidths, self._unit)
+        origin = self._rows(sample)
+        plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True) if degrees is None else ((), ())
+        q = 5 + 2 * self._shape[1] + 2 * self._shape[1] ** 2
+        step = max(1, _HELD // (len(sample) * q))
+        found = []
+        for first in range(0, len(epsilons), step):
+            some = slice(first, first + step)
+            if degrees is None:
+                thinned = [thin for _, _, thin in plans[some]]
+                constant = origin, plans[some], self._cutoff, renormalization, self._seed
+                moments = self._total(_estimated_moments, f"metrics at {len(thinned)} bandwidths", constant)
+            else:
+                thinned = [1] * len(epsilons[some])
+                v = density_weights(degrees[:, some], renormalization=renormalization)
+                known = origin, epsilons[some], self._cutoff
+                moments = self._total(_exact_moments, f"metrics at {len(thinned)} bandwidths", known, values=v)
+            found += [
+                metrics_from(M, eps, working_dim, thinned=thin)
+                for M, eps, thin in zip(moments, epsilons[some], thinned, strict=True)
+            ]
+        return LocalMetrics(
+            np.concatenate([local.H for local in found], axis=1),
+            np.concatenate([local.effective for local in found], axis=1),
+            np.array(errors) if degrees is None else None,
+        )
+
+    # How the work is handed out.
+
+    def _frame(self):
+        """Centre and unit, in which chunks see their points."""
+        return dask.delayed((self._center, self._unit))
+
+    def _computed(self, tasks, n_tasks, label):
+        """Results of delayed tasks, in order, a few of them at a time: those that wait take memory."""
+        tasks = iter(tasks)
+        with tqdm(total=n_tasks, desc=label, disable=None, delay=1.0, leave=False) as bar:
+            for first in range(0, n_tasks, _AHEAD):
+                batch = [next(tasks) for _ in range(min(_AHEAD, n_tasks - first))]
+                with one_blas_thread:
+                    done = dask.compute(*batch)
+                yield from done
+                bar.update(len(batch))
+
+    def _of_chunks(self, function, label, *args):
+        """``function(chunk, frame, *args)`` of every chunk."""
+        frame = None if function is _extent else self._frame()
+        shared = [dask.delayed(a) for a in args]
+        tasks = (dask.delayed(function)(chunk, frame, *shared) for chunk in self._chunks)
+        return list(self._computed(tasks, len(self._chunks), label))
+
+    def _total(self, function, label, *args, values=None):
+        """Σ ``function(chunk, frame, number, rows of the values, *args)`` over the chunks."""
+        frame, shared = self._frame(), [dask.delayed(a) for a in args]
+        tasks = [
+            dask.delayed(function)(chunk, frame, number, None if values is None else values[slice(*ends)], *shared)
+            for number, (chunk, ends) in enumerate(zip(self._chunks, pairwise(self._ends), strict=True))
+        ]
+        batches = [_sum_of(tasks[k : k + _AHEAD]) for k in range(0, len(tasks), _AHEAD)]
+        total = 0.0
+        with tqdm(total=len(tasks), desc=label, disable=None, delay=1.0, leave=False) as bar:
+            for batch in batches:
+                with one_blas_thread:
+                    total = total + batch.compute()
+                bar.update(_AHEAD)
+        return total
+
+    def _rows(self, indices):
+        """Some points, from wherever they are, in the order asked for."""
+        indices = np.asarray(indices)
+        order = np.argsort(indices, kind="stable")
+        cuts = np.searchsorted(indices[order], self._ends)
+        parts = [indices[order[a:b]] - first for (a, b), first in zip(pairwise(cuts), self._ends[:-1], strict=True)]
+        wanted = [(chunk, part) for chunk, part in zip(self._chunks, parts, strict=True) if len(part)]
+        frame = self._frame()
+        tasks = (dask.delayed(_take)(chunk, frame, part) for chunk, part in wanted)
+        found = np.concatenate(list(self._computed(tasks, len(wanted), "some points")))
+        points = np.empty_like(found)
+        points[order] = found
+        return points
+
+    # What stands for all points when sums are estimated.
+
+    def _grow_cells(self):
+        rng = np.random.default_rng(self._seed)
+        sample = self._rows(np.sort(rng.choice(len(self), min(len(self), _SHAPING), replace=False)))
+        self._pilot = sample[rng.choice(len(sample), min(len(sample), _PILOT), replace=False)]
+        tree = _Splits(sample, min(_MOST_CELLS, len(sample) // 4))
+        sums = self._total(_cell_sums, "cells", tree)
+        self._sums = sums[:, 0], sums[:, 2:], sums[:, 1]
+        self._levels: dict[int, Cells] = {}
+
+    def _cells(self, halvings):
+        """The cells, 2^halvings of the smallest ones joined to one."""
+        if halvings not in self._levels:
+            starts = np.arange(0, len(self._sums[0]), 2**halvings)
+            counts, sums, squares = (np.add.reduceat(a, starts) for a in self._sums)
+            some = counts > 0
+            counts, centers, squares = counts[some], sums[some] / counts[some, None], squares[some] / counts[some]
+            variances = np.maximum(squares - np.einsum("nr,nr->n", centers, centers), 0.0) / centers.shape[1]
+            self._levels[halvings] = Cells(centers, counts, variances, np.ones(len(counts)))
+        return self._levels[halvings]
+
+    def _plan(self, origin, eps):
+        """Bandwidth, cells and thinning for it; and the error of the degrees."""
+        sqdist = cdist(origin, self._pilot, "sqeuclidean")
+        sqdist[sqdist == 0] = np.inf
+        W = gaussian(sqdist, eps, cutoff=self._cutoff)
+        effective = W.sum(axis=1) ** 2 / np.maximum(np.square(W).sum(axis=1), np.finfo(float).tiny)
+        share = max(np.quantile(effective, 0.25), _TELLING) / len(self._pilot)
+        thinned = max(1, int(share * len(self) / _ENOUGH_COLUMNS))
+        most = int(np.log2(len(self._sums[0])))
+        halvings = int(np.clip(most - np.ceil(np.log2(_FEWEST / share)), 0, most))
+        checked = self._pilot[:_CHECKED]
+        truth = np.log(self._degrees(max(0, halvings - int(np.log2(_FINER))), checked, eps))
+        while True:
+            ratio = np.log(self._degrees(halvings, checked, eps)) - truth
+            error = 0.5 * float(np.subtract(*np.quantile(ratio, [0.84, 0.16]))) if halvings else np.nan
+            if error <= _ERROR or halvings == 0 or 2 ** (most - halvings) * share >= _LARGEST:
+                return (eps, self._cells(halvings), thinned), error
+            halvings -= 1
+
+    def _degrees(self, halvings, points, eps):
+        starts = np.arange(len(points))
+        return np.maximum(self._cells(halvings).sums(points, eps, starts, cutoff=self._cutoff, threads=1), 1.0)
+
+
+def _sum_of(tasks):
+    """Their sum, two by two, so that only a few results exist at a time."""
+    while len(tasks) > 1:
+        pairs = [dask.delayed(np.add)(*pair) for pair in zip(tasks[::2], tasks[1::2], strict=False)]
+        tasks = pairs + tasks[len(tasks) - len(tasks) % 2 :]
+    return tasks[0]
+
+
+# What runs where the chunks are.
+
+
+def _points(chunk, frame):
+    center, unit = frame
+    return (np.asarray(chunk, dtype=np.float64) - center) / unit
+
+
+def _extent(chunk, _):
+    """Lowest and highest values, mean and sum of squared differences from it, and whether all are finite."""
+    A = np.asarray(chunk, dtype=np.float64)
+    if not np.isfinite(A).all():
+        return 0.0, 0.0, 0.0, 0.0, False
+    mean = A.mean(axis=0)
+    return A.min(axis=0), A.max(axis=0), mean, np.square(A - mean).sum(axis=0), True
+
+
+def _take(chunk, frame, rows):
+    return _points(np.asarray(chunk)[rows], frame)
+
+
+def _nearest(chunk, frame, origin):
+    points, least = _points(chunk, frame), np.full(len(origin), np.inf)
+    for first in range(0, len(points), 2**14):
+        sqdist = cdist(origin, points[first : first + 2**14], "sqeuclidean")
+        sqdist[sqdist == 0] = np.inf
+        least = np.minimum(least, sqdist.min(axis=1))
+    return np.sqrt(least)
+
+
+def _sums_at(chunk, frame, origin, epsilons, cutoff):
+    points, sums = _points(chunk, frame), np.zeros((len(origin), len(epsilons)))
+    for first in range(0, len(points), 2**14):
+        sqdist = cdist(origin, points[first : first + 2**14], "sqeuclidean")
+        for k, eps in enumerate(epsilons):
+            sums[:, k] += gaussian(sqdist, eps, cutoff=cutoff).sum(axis=1)
+    return sums
+
+
+def _pair_sums(one, other, frame, constant):
+    """Row sums of the weights between two chunks, for the points of each; of one chunk with itself without the diagonal."""
+    epsilons, cutoff = constant
+    A = _points(one, frame)
+    B = A if other is None else _points(other, frame)
+    steps = ladders(epsilons)
+    along, across = np.zeros((len(A), len(epsilons))), np.zeros((len(B), len(epsilons)))
+    with np.errstate(under="ignore"):
+        for i in range(0, len(A), _SIDE):
+            for j in range(0, len(B), _SIDE):
+                I, J = slice(i, i + _SIDE), slice(j, j + _SIDE)
+                if other is None and j < i:
+                    continue
+                sqdist = cdist(A[I], B[J], "sqeuclidean")
+                if other is None and i == j:
+                    np.fill_diagonal(sqdist, np.inf)
+                W = np.empty_like(sqdist)
+                for ladder in steps:
+                    for column, _, weights in ladder_weights(sqdist, ladder, W, cutoff=cutoff):
+                        along[I, column] += weights.sum(axis=1)
+                        if other is not None:
+                            across[J, column] += weights.sum(axis=0)
+                        elif i != j:
+                            along[J, column] += weights.sum(axis=0)
+    return along, across
+
+
+def _exact_moments(chunk, frame, _, density, constant):
+    """Moments (m, n, q) of a chunk whose density weights (rows, m) are known."""
+    origin, epsilons, cutoff = constant
+    points = _points(chunk, frame)
+    order = cKDTree(points, leafsize=8).indices
+    columns, scratch = Columns(points[order], dtype=np.float64), Scratch()
+    found = []
+    with np.errstate(under="ignore"):
+        for eps, v in zip(epsilons, density[order].T, strict=True):
+            v = columns.padded(v, 0.0)
+            far = reach(eps)
+            row = [
+                row_moments(x, columns, columns.near(x, far), far, v, eps, cutoff=cutoff, scratch=scratch) for x in origin
+            ]
+            found.append(row)
+    return np.array(found)
+
+
+def _estimated_moments(chunk, frame, number, _, constant):
+    """Moments (m, n, q) of a chunk, its density weights from cells."""
+    origin, plans, cutoff, renormalization, seed = constant
+    points = _points(chunk, frame)
+    points = points[cKDTree(points, leafsize=8).indices]
+    rng = np.random.default_rng([seed, number])
+    by_thinning: dict[int, tuple[Columns, np.ndarray]] = {}
+    found, scratch = [], Scratch()
+    with np.errstate(under="ignore"):
+        for eps, cells, thinned in plans:
+            if thinned not in by_thinning:
+                starts = np.arange(0, len(points), thinned)
+                some = points[starts + rng.integers(0, np.diff(starts, append=len(points)))]
+                by_thinning = {thinned: (Columns(some), some)}
+            columns, some = by_thinning[thinned]
+            far = _REACH * eps
+            runs = [columns.near(x, far) for x in origin]
+            seen = np.zeros(columns.size, dtype=bool)
+            for k in runs:
+                seen[columns.points(k)] = True
+            targets = np.flatnonzero(seen)
+            v = np.zeros(columns.size)
+            if len(targets):
+                degrees = np.maximum(cells.sums(some[targets], eps, runs_of(targets), cutoff=cutoff, threads=1), 1.0)
+                v[targets] = degrees**-renormalization
+            v = columns.padded(v, 0.0)
+            row = [
+                row_moments(x, columns, k, far, v, eps, cutoff=cutoff, scratch=scratch)
+                for x, k in zip(origin, runs, strict=True)
+            ]
+            found.append(row)
+    return np.array(found)
+
+
+def _cell_sums(chunk, frame, number, _, tree):
+    """For each cell the number of points, the sum of their squared lengths, and the sums of their coordinates."""
+    points = _points(chunk, frame)
+    cell = tree.cell_of(points)
+    sums = np.empty((tree.n_cells, 2 + points.shape[1]))
+    sums[:, 0] = np.bincount(cell, minlength=tree.n_cells)
+    sums[:, 1] = np.bincount(cell, np.einsum("nr,nr->n", points, points), tree.n_cells)
+    for k, column in enumerate(points.T):
+        sums[:, 2 + k] = np.bincount(cell, column, tree.n_cells)
+    return sums
+
+
+class _Splits:
+    """A balanced k-d tree of a sample, as arrays: which cell is any point in?"""
+
+    def __init__(self, sample, n_cells):
+        self._depth = int(np.log2(n_cells))
+        self.n_cells = 2**self._depth
+        self._axis = np.zeros(self.n_cells, dtype=np.intp)
+        self._value = np.zeros(self.n_cells)
+        order = np.arange(len(sample))
+        for level in range(self._depth):
+            ends = np.arange(2**level + 1) * len(sample) // 2**level
+            part = np.repeat(np.arange(2**level), np.diff(ends))
+            A = sample[order]
+            mean = np.add.reduceat(A, ends[:-1]) / np.diff(ends)[:, None]
+            axis = np.argmax(np.add.reduceat(np.square(A - mean[part]), ends[:-1]), axis=1)
+            values = A[np.arange(len(A)), axis[part]]
+            order = order[np.lexsort((values, part))]
+            middle = np.arange(1, 2 ** (level + 1), 2) * len(sample) // 2 ** (level + 1)
+            nodes = 2**level + np.arange(2**level)
+            self._axis[nodes], self._value[nodes] = axis, sample[order[middle], axis]
+
+    def cell_of(self, points):
+        node = np.ones(len(points), dtype=np.intp)
+        for _ in range(self._depth):
+            node = 2 * node + (points[np.arange(len(points)), self._axis[node]] >= self._value[node])
+        return node - self.n_cells

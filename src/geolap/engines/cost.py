@@ -1,0 +1,91 @@
+"""What an engine will cost, before it starts.
+
+Rough models of memory and time, fitted to `benchmarks/scale.py`; times are scaled by how fast this machine is at the moment
+at what engines do most: products of small matrices and exponentials.
+"""
+
+import time
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from ..memory import available_memory, in_words
+from .threads import one_blas_thread
+
+__all__ = ["Cost", "selection_cost"]
+
+# What the interpreter and the libraries take besides.
+_BASE = 150e6
+# Bandwidths that a selection looks at: those of the scan, and of the refinement.
+_SCANNED, _REFINED = 30, 9
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a task will take.
+
+    Attributes
+    ----------
+    engine : str
+        What will do it.
+    memory : float
+        Bytes beside the points themselves.
+    seconds : float
+        Right within a factor of two or three.
+    available : float
+        Bytes that there are.
+    """
+
+    engine: str
+    memory: float
+    seconds: float
+    available: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is memory enough."""
+        return self.memory <= self.available
+
+    def __str__(self):
+        enough = "" if self.fits else f", more than the {in_words(self.available)} that there are"
+        return f"{self.engine}: about {_duration(self.seconds)} and {in_words(self.memory)} of memory{enough}"
+
+
+def selection_cost(engine, n, r, *, n_sample=200, threads=1) -> Cost:
+    """Of choosing ε for n points with r features with the engine of that name."""
+    n, r, n_sample = float(n), float(r), float(n_sample)
+    m = _SCANNED + _REFINED
+    pair = 0.4 + 0.016 * r  # of one weight at one bandwidth, over that of the reference
+    rows = n_sample * m * 12.0 * r
+    if engine == "dense":
+        memory, work = 6 * 8 * n * n, 12.0 * n * n * m
+    elif engine == "tiled":
+        memory, work = 8 * n * (4 * r + 4 * _SCANNED), n * n * (_SCANNED * 0.4 + 0.025 * r) + rows * n * 0.08
+    elif engine == "device":
+        memory, work = 8 * n * (3 * r + 3 * _SCANNED) + 2e9, 0.5 * n * n * 1e-3 * _SCANNED * (1.0 + 0.01 * r)
+    else:  # neighbours, in memory or in chunks
+        reached = min(n, 5e4)
+        memory = (28 * n * r + 200 * n if engine == "neighbors" else 3e8) + 8 * n_sample * r * r * 4
+        work = m * (1e8 + n * 1800 * pair + n_sample * reached * (20 + 0.012 * r * r) * 2)
+    return Cost(engine, memory + _BASE, work * 1e-9 * _nanoseconds() / threads, available_memory())
+
+
+@cache
+def _nanoseconds():
+    """For one weight on one thread, here and now."""
+    A, W = np.ones((256, 16), dtype=np.float32), np.empty((256, 1024), dtype=np.float32)
+    B = np.full((16, 1024), -0.1, dtype=np.float32)
+    best = np.inf
+    with one_blas_thread:
+        for _ in range(20):
+            start = time.perf_counter()
+            np.exp(np.matmul(A, B, out=W), out=W).sum()
+            best = min(best, time.perf_counter() - start)
+    return best / W.size * 1e9
+
+
+def _duration(seconds):
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"

@@ -1,0 +1,151 @@
+"""The chunked engine: dask arrays on threads and on a real cluster, memory-mapped files, and what they may not be."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import geolap
+from geolap import validation
+from geolap.datasets import make_hourglass, make_torus
+from geolap.engines import TiledEngine, chunked
+from geolap.metric import departure
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def torus():
+    return make_torus(2500, noise=0.05, random_state=0).data
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_selection_on_a_cluster_is_that_of_numpy(cluster, torus, dim):
+    gc = geolap.GeometricConsistency(working_dim=dim, n_sample=100, random_state=0)
+    here = gc.fit(torus).selection_
+    there = gc.fit(da.from_array(torus, chunks=(700, 3))).selection_
+    assert there.bandwidth == pytest.approx(here.bandwidth, rel=1e-8)
+    np.testing.assert_allclose(there.scores, here.scores, rtol=1e-8)
+    assert there.status is here.status
+
+
+def test_a_worker_killed_in_mid_run_changes_nothing(cluster, torus):
+    expected = geolap.distortion(torus, np.geomspace(0.2, 2.0, 8), sample=200, random_state=0)
+    before = dict(cluster.run(os.getpid))
+    started = []
+
+    def kill():
+        while not cluster.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
+            time.sleep(0.01)
+        started.append(True)
+        os.kill(next(iter(before.values())), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    found = geolap.distortion(da.from_array(torus, chunks=(100, 3)), np.geomspace(0.2, 2.0, 8), sample=200, random_state=0)
+    killer.join()
+    assert started
+    cluster.wait_for_workers(2)
+    assert set(cluster.run(os.getpid).values()) != set(before.values())
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-8)
+
+
+def test_sums_and_distances_without_a_cluster(torus):
+    import dask
+
+    with dask.config.set(scheduler="threads"):
+        engine = chunked.ChunkedEngine(da.from_array(torus, chunks=((1000, 1, 1499), 3)), exact=True)
+        exact = TiledEngine(torus)
+        eps, targets = np.array([0.2, 0.7]), np.array([2499, 0, 1000, 1001])
+        assert engine.mean_distance() == pytest.approx(exact.mean_distance(), rel=1e-12)
+        np.testing.assert_allclose(engine.nearest(targets), exact.nearest(targets), rtol=1e-12)
+        np.testing.assert_allclose(engine.row_sums(eps), exact.row_sums(eps), rtol=1e-9)
+        np.testing.assert_allclose(engine.row_sums(eps, targets), exact.row_sums(eps, targets), rtol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{"cutoff": 2.5}, {"renormalization": 0.5}, {"squared": True}, {"dual": False}])
+def test_parameters_mean_the_same(torus, settings):
+    plain = geolap.distortion(torus, [0.3, 0.8], sample=60, random_state=0, **settings)
+    found = geolap.distortion(da.from_array(torus, chunks=(900, 3)), [0.3, 0.8], sample=60, random_state=0, **settings)
+    np.testing.assert_allclose(found.mean, plain.mean, rtol=1e-8)
+
+
+def test_estimates_agree_with_the_exact_engine():
+    X = make_hourglass(20_000, noise=0.01, noise_dims=5, random_state=0).data
+    sample, eps = np.arange(0, 20_000, 100), np.array([0.15, 0.3, 0.6, 1.2])
+    engine = chunked.ChunkedEngine(da.from_array(X, chunks=(6000, 8)), exact=False)
+    found = engine.local_metrics(sample, eps, working_dim=2)
+    exact = TiledEngine(X)
+    local = exact.local_metrics(sample, eps, 1.0 + exact.row_sums(eps), working_dim=2)
+    np.testing.assert_allclose(departure(found.H).mean(axis=0), departure(local.H).mean(axis=0), rtol=0.03)
+    np.testing.assert_allclose(np.median(found.effective, axis=0), np.median(local.effective, axis=0), rtol=0.05)
+
+
+def test_every_point_is_in_one_cell_and_cells_are_even():
+    sample = np.random.default_rng(0).standard_normal((4096, 3))
+    tree = chunked._Splits(sample, 64)
+    counts = np.bincount(tree.cell_of(sample), minlength=64)
+    assert counts.sum() == 4096
+    assert counts.min() >= 60
+    assert counts.max() <= 68
+
+
+def test_a_large_memory_mapped_file_is_read_in_chunks(tmp_path, monkeypatch, torus):
+    monkeypatch.setattr(validation, "_LARGE_FILE", 10_000)
+    monkeypatch.setattr(validation, "_CHUNK", 20_000)
+    np.save(tmp_path / "points.npy", torus)
+    gc = geolap.GeometricConsistency(n_sample=50, random_state=0)
+    for order in ("C", "F"):
+        np.save(tmp_path / "points.npy", np.asarray(torus, order=order))
+        points = np.load(tmp_path / "points.npy", mmap_mode="r")
+        assert validation.is_chunked(validation.check_points(points, keep_device=True))
+        assert gc.fit(points).bandwidth_ == pytest.approx(gc.fit(torus).bandwidth_, rel=1e-8)
+    assert gc.fit(points[100:]).bandwidth_ == pytest.approx(gc.fit(torus[100:]).bandwidth_, rel=1e-8)
+
+
+def test_zarr_through_dask(tmp_path, torus):
+    pytest.importorskip("zarr")
+    da.from_array(torus, chunks=(800, 3)).to_zarr(str(tmp_path / "points.zarr"))
+    found = geolap.distortion(da.from_zarr(str(tmp_path / "points.zarr")), [0.5], sample=50, random_state=0)
+    np.testing.assert_allclose(found.mean, geolap.distortion(torus, [0.5], sample=50, random_state=0).mean, rtol=1e-8)
+
+
+def test_faults_are_sentences(torus):
+    gc = geolap.GeometricConsistency(random_state=0)
+    X = da.from_array(torus, chunks=(700, 3))
+    with pytest.raises(ValueError, match="chunked by rows only; this one has 2 chunks of columns"):
+        gc.fit(X.rechunk((700, 2)))
+    with pytest.raises(ValueError, match="unknown, as after a selection"):
+        gc.fit(X[X[:, 0] > 0])
+    with pytest.raises(ValueError, match="chunk 1 of 3 is empty"):
+        gc.fit(X.rechunk(((700, 0, 1800), 3)))
+    with pytest.raises(ValueError, match="must be finite; rows 700 to 1399 hold NaN or inf"):
+        gc.fit(da.from_array(np.where(np.arange(2500)[:, None] == 800, np.nan, torus), chunks=(700, 3)))
+    with pytest.raises(ValueError, match="2-D array"):
+        gc.fit(X[:, 0])
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        gc.fit(X.astype(complex))
+    with pytest.raises(ValueError, match="A dask array is worked on chunk by chunk"):
+        geolap.GeometricConsistency(engine="dense").fit(X)
+    with pytest.raises(ValueError, match="A dask array is worked on chunk by chunk"):
+        geolap.GeometricConsistency(n_neighbors=10).fit(X)
+
+
+def test_input_stays_lazy_and_results_repeat(torus):
+    X = da.from_array(torus, chunks=(700, 3))
+    gc = geolap.GeometricConsistency(n_sample=50, random_state=0)
+    assert gc.fit(X).bandwidth_ == gc.fit(X).bandwidth_
+    assert gc.n_features_in_ == 3
