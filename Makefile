@@ -25,6 +25,7 @@ bench: $(STAMP)-dev
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/compare.py
 	$(BIN)/python benchmarks/estimators.py
+	$(BIN)/python benchmarks/scale.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv

@@ -5,6 +5,8 @@ from .comparison import Comparison, compare_bandwidths
 from .consistency import DistortionCurve, distortion
 from .dimension import DimensionEstimate, dimension_range, intrinsic_dimension
 from .embedding import DiffusionMap, LaplacianEigenmap
+from .engines import Cost
+from .forecast import forecast
 from .graph_laplacian import GraphLaplacian
 from .health import GraphHealth, graph_health
 from .kernel import convert_bandwidth
@@ -32,6 +34,7 @@ from .semi_supervised import LaplacianClassifier, LaplacianRegressor
 __all__ = [
     "Comparison",
     "ConsistencySearch",
+    "Cost",
     "CrossValidation",
     "DiffusionMap",
     "DimensionEstimate",
@@ -61,6 +64,7 @@ __all__ = [
     "datasets",
     "dimension_range",
     "distortion",
+    "forecast",
     "graph_health",
     "intrinsic_dimension",
     "neighbor_scale",

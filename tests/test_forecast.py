@@ -1,0 +1,59 @@
+"""What is said before the work begins."""
+
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import geolap
+from geolap import memory
+from geolap.datasets import make_torus
+
+
+def test_size_and_place_decide_the_engine():
+    assert geolap.forecast((1000, 3)).engine == "tiled"
+    assert geolap.forecast((1_000_000, 13)).engine == "neighbors"
+    assert geolap.forecast((1_000_000, 13), exact=True).engine == "tiled"
+    assert geolap.forecast(np.zeros((40, 2)), engine="dense").engine == "dense"
+
+
+def test_more_points_cost_more():
+    few, many = geolap.forecast((10_000, 10)), geolap.forecast((20_000, 10))
+    assert many.memory > few.memory
+    assert 2 < many.seconds / few.seconds < 4.1
+    near = geolap.forecast((10_000_000, 13)).seconds / geolap.forecast((1_000_000, 13)).seconds
+    assert near < 12  # no worse than N log N
+
+
+def test_the_forecast_is_a_sentence():
+    text = str(geolap.forecast((1_000_000, 13), engine="dense"))
+    assert "TB of memory, more than the" in text
+    assert text.startswith("dense: about ")
+
+
+def test_too_little_memory_is_told_before_anything_is_allocated(monkeypatch):
+    X = make_torus(3000, random_state=0).data
+    monkeypatch.setattr(memory, "available_memory", lambda: 1e8)
+    with pytest.raises(MemoryError, match=r"dense engine over 3000 points with 3 features needs about .* MB of memory; 100 MB"):
+        geolap.GeometricConsistency(engine="dense").fit(X)
+    with pytest.raises(MemoryError, match="dask array or a memory-mapped file"):
+        geolap.distortion(np.repeat(X, 100, axis=0), [0.5])
+
+
+def test_limits_of_the_process_count():
+    code = (
+        "import resource; from geolap.memory import available_memory as a; before = a();"
+        "resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31)); print(a() < 2**31 and a() <= before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+    assert memory.available_memory() > 0
+    assert resource.getrlimit(resource.RLIMIT_DATA)
+
+
+def test_sizes_in_words():
+    assert memory.in_words(950) == "950 bytes"
+    assert memory.in_words(4.8e13) == "48 TB"
+    assert memory.in_words(1.2e9) == "1.2 GB"
