@@ -57,12 +57,31 @@ def test_leading_vectors_of_nearly_tied_matrices():
 def test_selection_is_the_same_on_every_engine():
     X = make_sphere(500, random_state=0).data
     reference = geolap.GeometricConsistency(random_state=0).fit(X)
-    for points, engine in ((torch.tensor(X), "auto"), (torch.tensor(X), "device"), (X, "device")):
+    for points, engine in ((torch.tensor(X), "auto"), (torch.tensor(X), "device")):
         found = geolap.GeometricConsistency(random_state=0, engine=engine).fit(points)
         assert found.bandwidth_ == pytest.approx(reference.bandwidth_, rel=1e-9)
         assert found.n_features_in_ == 3
     curve = geolap.distortion(torch.tensor(X), [0.2, 0.4], sample=np.arange(50), engine="device")
     np.testing.assert_allclose(curve.mean, geolap.distortion(X, [0.2, 0.4], sample=np.arange(50)).mean, rtol=1e-9)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
+def test_a_device_engine_without_a_device_says_so():
+    X = make_sphere(200, random_state=0).data
+    with pytest.warns(UserWarning, match=r"engine='device' is for points on a GPU; torch .* sees none here"):
+        found = geolap.distortion(X, [0.3], engine="device")
+    np.testing.assert_allclose(found.mean, geolap.distortion(X, [0.3]).mean, rtol=1e-9)
+
+
+def test_indices_scales_and_labels_may_be_tensors():
+    X = make_sphere(200, random_state=0).data
+    plain = geolap.distortion(X, [0.3], sample=np.arange(0, 200, 4), local_scale=geolap.LocalScale(np.full(200, 1.1), 2.0))
+    scale = geolap.LocalScale(torch.full((200,), 1.1, dtype=torch.float64), 2.0)
+    found = geolap.distortion(X, [0.3], sample=torch.arange(0, 200, 4), local_scale=scale)
+    np.testing.assert_allclose(found.mean, plain.mean)
+    y = (X[:, 0] > 0).astype(int)
+    classes = geolap.LaplacianClassifier(random_state=0).fit(torch.tensor(X), torch.tensor(y)).predict(X)
+    assert (classes == y).all()
 
 
 def test_tensors_are_taken_everywhere():

@@ -36,7 +36,7 @@ def test_the_forecast_is_a_sentence():
 def test_too_little_memory_is_told_before_anything_is_allocated(monkeypatch):
     X = make_torus(3000, random_state=0).data
     monkeypatch.setattr(memory, "available_memory", lambda: 1e8)
-    with pytest.raises(MemoryError, match=r"dense engine over 3000 points with 3 features needs about .* MB of memory; 100 MB"):
+    with pytest.raises(MemoryError, match=r"dense engine over 3000 points with 3 features needs about .*; 100 MB"):
         geolap.GeometricConsistency(engine="dense").fit(X)
     with pytest.raises(MemoryError, match="dask array or a memory-mapped file"):
         geolap.distortion(np.repeat(X, 100, axis=0), [0.5])

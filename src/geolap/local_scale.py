@@ -91,7 +91,7 @@ def resolve_scale(X, local_scale, *, threads=None) -> LocalScale | None:
             f"local_scale must be None, a number of neighbours, 'regional' or a LocalScale; {local_scale!r} was given: pass "
             "one of them."
         )
-    rho = np.asarray(local_scale.rho, dtype=float)
+    rho = np.asarray(host_array(local_scale.rho), dtype=float)
     if rho.shape != (len(X),) or not (np.isfinite(rho).all() and (rho > 0).all()):
         raise ValueError(
             f"local_scale must hold one positive finite number for each of the {len(X)} points; shape {rho.shape} was "

@@ -287,7 +287,7 @@ def check_sample(sample, n_points, random_state):
             return np.arange(n_points)
         return np.sort(check_random_state(random_state).choice(n_points, int(sample), replace=False))
     try:
-        indices = np.array(sample)
+        indices = np.array(host_array(sample))
     except ValueError as error:
         raise ValueError(f"sample must hold row indices; {error}: pass a flat sequence of integers.") from None
     if indices.dtype.kind == "b" and indices.shape == (n_points,):
@@ -365,7 +365,7 @@ def _column(y, n_points):
         )
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError("y must be complete; a masked array was given: fill it with -1 (classes) or NaN (numbers).")
-    y = np.asarray(y)
+    y = host_array(y)
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold classes or real numbers; pass y.real if that is meant.")
     if y.ndim == 2 and y.shape[1] == 1:

@@ -1,5 +1,6 @@
 """Engines: where the sums over all points run.  See `geolap.engines.base` for the seam."""
 
+import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from numbers import Integral
@@ -95,6 +96,13 @@ def _device_engine(X, cutoff, scale):
     from .device import DeviceEngine
 
     if not isinstance(X, torch.Tensor):
+        if not torch.cuda.is_available():
+            warnings.warn(
+                f"engine='device' is for points on a GPU; torch {torch.__version__} sees none here and works on the CPU: use "
+                "engine='auto', which is faster there, or install torch with CUDA.",
+                UserWarning,
+                stacklevel=2,
+            )
         X = torch.as_tensor(X, device="cuda" if torch.cuda.is_available() else "cpu")
     return DeviceEngine(X, cutoff=cutoff, scale=scale)
 
