@@ -16,7 +16,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .graph_laplacian import GraphEstimator, with_graph_parameters
-from .spectrum import smooth_spectrum
+from .spectrum import SOLVERS, smooth_spectrum
 from .validation import check_choice, check_number
 
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
@@ -44,7 +44,8 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         """
         check_number("n_components", self.n_components, Integral, low=1)
         check_choice("disconnected", self.disconnected, ("warn", "error", "separate"))
-        graph = self._fit_graph(X, y)
+        check_choice("eigen_solver", self.eigen_solver, SOLVERS)
+        graph = self._fit_graph(X, y, self.n_landmarks)
         if self.n_components >= graph.n_points:
             raise ValueError(
                 f"n_components must be less than the number of points; {self.n_components} was given for {graph.n_points} "
@@ -52,7 +53,12 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
             )
         separate = self.disconnected == "separate"
         spectrum = smooth_spectrum(
-            graph, self.n_components + 1, markov=self._markov, separate=separate, threads=self.threads
+            graph,
+            self.n_components + 1,
+            markov=self._markov,
+            separate=separate,
+            solver=self.eigen_solver,
+            threads=self.threads,
         )
         self.component_labels_ = spectrum.components
         self.n_graph_components_ = spectrum.n_components
@@ -62,6 +68,9 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         self._loss = np.nan_to_num(loss)  # coordinates that a small component does not have are zero
         self._coordinates = self._coordinates_of(spectrum)
         self.embedding_ = self._coordinates.astype(graph.weights.dtype)
+        self.landmarks_ = self._landmarks
+        if self._landmarks is not None:
+            self.embedding_ = self.transform(X)
         self._n_features_out = self.n_components
         return self
 
@@ -117,6 +126,12 @@ class LaplacianEigenmap(_SpectralMap):
     disconnected : {"warn", "error", "separate"}, default "warn"
         What to do with a graph in several components: warn, and let the first coordinates tell them apart; refuse; or give
         each component a map of its own.
+    n_landmarks : int, optional
+        Only so many points, a stratified sample, carry the graph; ε and the degrees are those of all points, and the other
+        points get their coordinates by Nyström extension.
+    eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
+        "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, up to 15
+        coordinates of more than 50 000 points by LOBPCG if pyamg is installed, all others by Lanczos.
     self_weights : bool, default True
         Whether W_ii = 1 or 0.
     <parameters of the graph>
@@ -131,7 +146,9 @@ class LaplacianEigenmap(_SpectralMap):
     n_graph_components_ : int
         Connected components of the graph.
     component_labels_ : ndarray (n_points,)
-        Which of them each point belongs to, the largest being 0.
+        Which of them each point of the graph belongs to, the largest being 0.
+    landmarks_ : ndarray (n_landmarks,) or None
+        Which points carry the graph, ascending; ``graph_`` and ``component_labels_`` are theirs.
     <attributes of the graph>
 
     Examples
@@ -151,6 +168,8 @@ class LaplacianEigenmap(_SpectralMap):
         bandwidth="gc",
         *,
         disconnected="warn",
+        n_landmarks=None,
+        eigen_solver="auto",
         renormalization=1.0,
         self_weights=True,
         cutoff=None,
@@ -164,6 +183,8 @@ class LaplacianEigenmap(_SpectralMap):
         self.n_components = n_components
         self.bandwidth = bandwidth
         self.disconnected = disconnected
+        self.n_landmarks = n_landmarks
+        self.eigen_solver = eigen_solver
         self.renormalization = renormalization
         self.self_weights = self_weights
         self.cutoff = cutoff
@@ -198,6 +219,12 @@ class DiffusionMap(_SpectralMap):
     disconnected : {"warn", "error", "separate"}, default "warn"
         What to do with a graph in several components: warn, and let the first coordinates tell them apart; refuse; or give
         each component a map of its own.
+    n_landmarks : int, optional
+        Only so many points, a stratified sample, carry the graph; ε and the degrees are those of all points, and the other
+        points get their coordinates by Nyström extension.
+    eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
+        "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, up to 15
+        coordinates of more than 50 000 points by LOBPCG if pyamg is installed, all others by Lanczos.
     self_weights : bool, default True
         Whether W_ii = 1 or 0.
     <parameters of the graph>
@@ -212,7 +239,9 @@ class DiffusionMap(_SpectralMap):
     n_graph_components_ : int
         Connected components of the graph.
     component_labels_ : ndarray (n_points,)
-        Which of them each point belongs to, the largest being 0.
+        Which of them each point of the graph belongs to, the largest being 0.
+    landmarks_ : ndarray (n_landmarks,) or None
+        Which points carry the graph, ascending; ``graph_`` and ``component_labels_`` are theirs.
     <attributes of the graph>
 
     Examples
@@ -232,6 +261,8 @@ class DiffusionMap(_SpectralMap):
         *,
         diffusion_time=1.0,
         disconnected="warn",
+        n_landmarks=None,
+        eigen_solver="auto",
         renormalization=1.0,
         self_weights=True,
         cutoff=None,
@@ -246,6 +277,8 @@ class DiffusionMap(_SpectralMap):
         self.bandwidth = bandwidth
         self.diffusion_time = diffusion_time
         self.disconnected = disconnected
+        self.n_landmarks = n_landmarks
+        self.eigen_solver = eigen_solver
         self.renormalization = renormalization
         self.self_weights = self_weights
         self.cutoff = cutoff

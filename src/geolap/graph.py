@@ -30,7 +30,7 @@ class KernelGraph:
         W, symmetric.
     bandwidth : float
     degrees : ndarray (N,)
-        Row sums of W.
+        Row sums of W; over landmarks, those of the graph over all points.
     density : ndarray (N,)
         v, which divides the density out of W, over its largest value.
     density_unit : float
@@ -114,16 +114,20 @@ class KernelGraph:
 
 
 def kernel_graph(
-    pairs, bandwidth, *, renormalization=1.0, self_weights=True, cutoff=None, scale=None, dtype=float
+    pairs, bandwidth, *, renormalization=1.0, self_weights=True, cutoff=None, scale=None, degrees=None, dtype=float
 ) -> KernelGraph:
-    """The graph over the given pairs (distances already over √(ρ_i ρ_j) where scales vary)."""
+    """The graph over the given pairs (distances already over √(ρ_i ρ_j) where scales vary).
+
+    ``degrees`` are the row sums of W, unless more points than those of the graph make them up.
+    """
     W = pairs.weights(bandwidth, cutoff=cutoff, dtype=dtype)
     if not self_weights:
         if sparse.issparse(W):
             W.setdiag(0.0)
         else:
             np.fill_diagonal(W, 0.0)
-    degrees = np.asarray(W.sum(axis=1, dtype=float)).ravel()
+    if degrees is None:
+        degrees = np.asarray(W.sum(axis=1, dtype=float)).ravel()
     degrees = np.where(degrees > NO_NEIGHBOURS, degrees, 0.0)
     logs = log_density_weights(degrees, renormalization=renormalization, scale=scale)
     with np.errstate(over="ignore", under="ignore"):

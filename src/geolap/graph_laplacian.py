@@ -2,24 +2,29 @@
 
 Which pairs of points the graph stores is decided by size unless the parameters say it: all of them up to 5000 points, a
 full matrix; beyond, those within a cut-off of a few ε, a sparse matrix; and if even those were too many, the nearest
-neighbours, with ε selected anew for that graph.
+neighbours, with ε selected anew for that graph.  A graph over landmarks alone has the degrees of all points.
 """
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from .engines import find_pairs, fitted_neighbors
+from .engines import find_pairs, fitted_neighbors, make_engine
 from .engines.base import NO_NEIGHBOURS, in_unit, in_unit_box
 from .engines.pairs import all_pairs, check_distances, given_pairs, nearest_pairs, pairs_within
+from .engines.threads import available_threads, in_order
 from .graph import NORMALIZATIONS, KernelGraph, kernel_graph
 from .kernel import gaussian
+from .laplacian import LocalScale
 from .regional import scale_for
 from .selectors import BandwidthSelector, GeometricConsistency, resolve_bandwidth
 from .validation import check_choice, check_number, check_points, on_device
@@ -34,10 +39,10 @@ _NEIGHBORS_INSTEAD = 200
 # A cut-off chosen by size drops at most this share of the weight that neighbours have.
 _MOST_DROPPED = 0.01
 _CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
-# Rows on which a cut-off is tried.
-_ROWS_TRIED = 200
-# Distances from new points that are held at once (64 MiB).
-_HELD = 2**23
+# Rows on which a cut-off is tried: so many, or fewer of more points.
+_ROWS_TRIED, _FEWEST_ROWS_TRIED, _ENTRIES_TRIED = 200, 32, 2**25
+# Distances from new points that a thread holds at once (64 MiB), and new points that look for neighbours together.
+_HELD, _TOGETHER = 2**23, 512
 
 _PARAMETERS = """    renormalization : float, default 1.0
         λ, the power of the degrees divided out of the weights.  1 removes the density of the points, 0 leaves it.
@@ -46,7 +51,7 @@ _PARAMETERS = """    renormalization : float, default 1.0
         cut-off up to 5000 points, and beyond the smallest that drops at most 1 % of the weight.
     n_neighbors : int, optional
         Join each point with its nearest so many only (and with those whose nearest it is).  Where a cut-off would leave more
-        than 10⁸ entries, 200 nearest neighbours take its place, with a warning.
+        than 10⁸ entries, nearest neighbours take its place, with a warning: 200, or as many as leave 10⁸ entries at most.
     neighbors : transformer or matrix (n_points, n_points), optional
         Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer,
         or any other that makes a sparse matrix of distances.  With a matrix, new points are joined with all training points.
@@ -86,6 +91,7 @@ class GraphEstimator(BaseEstimator):
 
     _points: Any  # None if distances were given
     _finder: Any  # the fitted transformer that finds neighbours, if there is one
+    _landmarks: Any  # which points carry the graph; None if all do
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -93,8 +99,8 @@ class GraphEstimator(BaseEstimator):
         tags.input_tags.sparse = self.metric == "precomputed"
         return tags
 
-    def _fit_graph(self, X, y=None) -> KernelGraph:
-        """Build the graph over X and set the attributes that tell about it."""
+    def _fit_graph(self, X, y=None, n_landmarks=None) -> KernelGraph:
+        """Build the graph over X, or over landmarks among them, and set the attributes that tell about it."""
         check_choice("metric", self.metric, ("euclidean", "precomputed"))
         check_choice("self_weights", self.self_weights, (True, False))
         check_number("renormalization", self.renormalization, low=0, high=10)
@@ -102,7 +108,10 @@ class GraphEstimator(BaseEstimator):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), kind, low=0 if kind is Real else 1, open_low=kind is Real)
         self.n_neighbors_, self.cutoff_, self.dropped_weight_ = self.n_neighbors, self.cutoff, None
-        self._points, self._finder = None, None
+        self._points, self._finder, self._landmarks = None, None, None
+        degrees = None
+        if n_landmarks is not None:
+            self._check_landmarks(n_landmarks, X)
         if self.metric == "precomputed":
             matrix = X if sparse.issparse(X) else np.asarray(X)
             pairs, scale = self._given_distances(matrix), None
@@ -113,7 +122,11 @@ class GraphEstimator(BaseEstimator):
             validate_data(self, X, skip_check_array=True)
             scale = scale_for(self._points, self.local_scale, random_state=self.random_state, threads=self.threads)
             # The graph is built on the host; a bandwidth for points on a GPU is chosen there.
-            pairs = self._pairs_and_bandwidth(check_points(X, keep_device=True) if on_device(X) else self._points, y, scale)
+            where = check_points(X, keep_device=True) if on_device(X) else self._points
+            if n_landmarks is None:
+                pairs = self._pairs_and_bandwidth(where, y, scale)
+            else:
+                pairs, scale, degrees = self._landmark_pairs(where, y, scale, n_landmarks)
             dtype = self._points.dtype
         if not 1e-150 < self.bandwidth_ < 1e150 or self.bandwidth_ < 1e-140 * pairs.unit:
             raise ValueError(
@@ -127,11 +140,25 @@ class GraphEstimator(BaseEstimator):
             self_weights=self.self_weights,
             cutoff=self.cutoff_,
             scale=scale,
+            degrees=degrees,
             dtype=np.float32 if dtype == np.float32 and 1e-15 < self.bandwidth_ < 1e15 else float,
         )
         if self._points is not None:
             self.dropped_weight_ = self._dropped_weight()
         return self.graph_
+
+    def _check_landmarks(self, n_landmarks, X):
+        check_number("n_landmarks", n_landmarks, Integral, low=3)
+        if self.metric == "precomputed" or self.n_neighbors is not None or self.neighbors is not None:
+            raise ValueError(
+                "Landmarks are joined with all landmarks within reach at a bandwidth for all points; n_landmarks was given "
+                "with metric='precomputed', n_neighbors or neighbors: leave out one of them."
+            )
+        if n_landmarks > np.shape(X)[0]:
+            raise ValueError(
+                f"n_landmarks must be at most the number of points; {n_landmarks} was given for {np.shape(X)[0]} points: "
+                "lower it, or leave it out."
+            )
 
     def _given_distances(self, X):
         if self.n_neighbors is not None or self.neighbors is not None or self.local_scale is not None:
@@ -159,6 +186,26 @@ class GraphEstimator(BaseEstimator):
         neighbors, self._finder = fitted_neighbors(self.neighbors, points)
         pairs = find_pairs(points, n_neighbors=self.n_neighbors, neighbors=neighbors, threads=self.threads)
         self._choose_bandwidth(X, y, scale, pairs)
+        return self._graph_pairs(pairs, X, y, scale)
+
+    def _landmark_pairs(self, X, y, scale, n_landmarks):
+        """Pairs, scales and degrees of landmarks, a stratified sample; ε and the degrees are those of all points."""
+        self._choose_bandwidth(X, y, scale, None)
+        points = self._points
+        starts = np.arange(n_landmarks + 1) * len(points) // n_landmarks
+        rng = check_random_state(self.random_state)
+        chosen = cKDTree(in_unit_box(points)[0], leafsize=8).indices[starts[:-1] + rng.randint(0, np.diff(starts))]
+        self._landmarks = np.sort(chosen)
+        engine = make_engine(points, cutoff=self.cutoff, threads=self.threads, scale=scale)
+        degrees = engine.row_sums(np.array([self.bandwidth_]), self._landmarks)[:, 0] + float(self.self_weights)
+        self._points = points[self._landmarks]
+        if scale is not None:
+            scale = LocalScale(scale.rho[self._landmarks], scale.dim)
+        return self._graph_pairs(None, X, y, scale), scale, degrees
+
+    def _graph_pairs(self, pairs, X, y, scale):
+        """These pairs, or if there are none those that the size of the graph allows, over √(ρ_i ρ_j)."""
+        points = self._points
         if pairs is None:
             rho = None if scale is None else scale.rho
             if self.cutoff is None and len(points) <= _MOST_POINTS_OF_FULL:
@@ -167,14 +214,15 @@ class GraphEstimator(BaseEstimator):
                 radius = self.cutoff_ * self.bandwidth_
                 return pairs_within(points, radius, rho=rho, narrowest=self.bandwidth_, threads=self.threads)
             else:
+                self.n_neighbors_ = _neighbors_instead(len(points))
                 warnings.warn(
                     f"A graph should have at most {_MOST_ENTRIES:.0e} entries; cut off at {self.cutoff_:g}·ε this one would "
-                    f"have more, so each point is joined with its {_NEIGHBORS_INSTEAD} nearest instead, at a bandwidth for "
+                    f"have more, so each point is joined with its {self.n_neighbors_} nearest instead, at a bandwidth for "
                     "that graph: set n_neighbors or cutoff to decide it yourself.",
                     stacklevel=4,
                 )
-                self.cutoff_, self.n_neighbors_ = None, _NEIGHBORS_INSTEAD
-                pairs = nearest_pairs(points, _NEIGHBORS_INSTEAD, threads=self.threads)
+                self.cutoff_ = None
+                pairs = nearest_pairs(points, self.n_neighbors_, threads=self.threads)
                 self._choose_bandwidth(X, y, scale, pairs)
         return pairs if scale is None else pairs.scaled(scale.rho)
 
@@ -205,17 +253,21 @@ class GraphEstimator(BaseEstimator):
         if entries <= _MOST_ENTRIES:
             return True
         chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth == "gc"
-        if self.cutoff is None and chosen:
+        if self.cutoff is None and chosen and self._landmarks is None:
             return False
+        instead = f"n_neighbors, for instance to {_neighbors_instead(len(self._points))}"
+        if self._landmarks is not None:
+            instead = "fewer landmarks"
         raise ValueError(
             f"A graph may have {_MOST_ENTRIES:.0e} entries; cut off at {cutoff:g}·ε = {cutoff * self.bandwidth_:.4g} this "
             f"one would have about {entries:.1e} ({12 * entries / 2**30:.1f} GiB, and some times that while it is "
-            f"built): set n_neighbors, for instance to {_NEIGHBORS_INSTEAD}, or a smaller cutoff or bandwidth."
+            f"built): set {instead}, or a smaller cutoff or bandwidth."
         )
 
     def _some_rows(self):
         n = len(self._points)
-        return np.random.default_rng(0).choice(n, min(n, _ROWS_TRIED), replace=False)
+        most = min(_ROWS_TRIED, max(_FEWEST_ROWS_TRIED, _ENTRIES_TRIED // n))
+        return np.random.default_rng(0).choice(n, min(n, most), replace=False)
 
     def _full_rows(self, rows, rho):
         """Bandwidth, squared distances (n, N) over ρ_i ρ_j in one unit, and weights without the points' own."""
@@ -234,9 +286,8 @@ class GraphEstimator(BaseEstimator):
             return 0.0
         rows = self._some_rows()
         _, _, W = self._full_rows(rows, None if self.graph_.scale is None else self.graph_.scale.rho)
-        own = self.graph_.weights.diagonal()[rows]
-        kept = self.graph_.degrees[rows] - own
-        return float(np.clip(1.0 - kept.sum() / max(W.sum(), NO_NEIGHBOURS), 0.0, 1.0))
+        kept = self.graph_.weights[rows].sum() - self.graph_.weights.diagonal()[rows].sum()
+        return float(np.clip(1.0 - kept / max(W.sum(), NO_NEIGHBOURS), 0.0, 1.0))
 
     def _extended(self, X, values, groups=None):
         """Means of ``values`` (N, k) over the neighbours of new points, Σ_j P(x, x_j) values_j.
@@ -260,41 +311,44 @@ class GraphEstimator(BaseEstimator):
         given = new
         if self._finder is not None:
             new = sparse.csr_array(self._finder.transform(new))
-        n, N = new.shape[0], self.graph_.n_points
+        n = new.shape[0]
         rho = self.graph_.bandwidths / self.bandwidth_
-        eps, sqdist_to = self._to_training_points()
+        eps, tasks = self._to_training_points(new, rho)
         means, nearest, twin = np.empty((n, values.shape[1])), np.empty(n, dtype=int), np.empty(n, dtype=bool)
-        alone = 0
-        for start in range(0, n, max(1, _HELD // N)):
-            rows = slice(start, start + max(1, _HELD // N))
-            sqdist = sqdist_to(new[rows])
+
+        def of(task):
+            """Means over neighbours of some rows, how many have none."""
+            rows, near, sqdist = task()
             closest = sqdist.argmin(axis=1)
             least = sqdist[np.arange(len(closest)), closest]
             if not np.isfinite(least).all():
                 raise ValueError(
                     "Every new point needs a distance to at least one training point; row "
-                    f"{start + np.flatnonzero(~np.isfinite(least))[0]} has none: store its nearest at least."
+                    f"{rows[~np.isfinite(least)][0]} has none: store its nearest at least."
                 )
-            nearest[rows] = closest
+            nearest[rows] = near[closest]
             # Somebody else's distance from a point to itself may be rounding instead of zero.
-            twin[rows] = least == 0 if self._finder is None else (given[rows] == self._points[closest]).all(axis=1)
+            twin[rows] = least == 0 if self._finder is None else (given[rows] == self._points[nearest[rows]]).all(axis=1)
             if self.n_neighbors_ is not None:
                 sqdist[sqdist > np.partition(sqdist, self.n_neighbors_ - 1, axis=1)[:, [self.n_neighbors_ - 1]]] = np.inf
-            sqdist /= rho[closest][:, None] * rho
+            sqdist /= rho[nearest[rows]][:, None] * rho[near]
             if self.cutoff_ is not None:
                 sqdist[sqdist > (self.cutoff_ * eps) ** 2] = np.inf
             if groups is not None:
-                sqdist[groups[closest][:, None] != groups] = np.inf
+                sqdist[groups[nearest[rows]][:, None] != groups[near]] = np.inf
             least = sqdist.min(axis=1)
             lost = ~(least < -np.log(NO_NEIGHBOURS) * eps**2)
-            alone += int(lost.sum())
+            alone = int(lost.sum())
             with np.errstate(under="ignore"):
                 # Relative to the nearest, so that no row vanishes.
-                W = gaussian(sqdist - np.where(lost, 0.0, least)[:, None], eps) * self.graph_.density
+                W = gaussian(sqdist - np.where(lost, 0.0, least)[:, None], eps) * self.graph_.density[near]
             lost |= W.sum(axis=1) == 0  # a training point without neighbours of its own has no density weight
             W[lost] = 0.0
             W[lost, closest[lost]] = 1.0
-            means[rows] = (W @ values) / W.sum(axis=1, keepdims=True)
+            means[rows] = (W @ values[near]) / W.sum(axis=1, keepdims=True)
+            return alone
+
+        alone = sum(in_order(of, tasks, threads=self.threads or available_threads(), label="extension"))
         if alone:
             warnings.warn(
                 f"New points should have training points within reach; {alone} of {n} have none at bandwidth "
@@ -303,19 +357,41 @@ class GraphEstimator(BaseEstimator):
             )
         return means, nearest, twin
 
-    def _to_training_points(self):
-        """The bandwidth, and a function for squared distances (n, N) from new points to the training points, in one unit."""
+    def _to_training_points(self, new, rho):
+        """The bandwidth, and tasks that answer with rows of the new points, training points that they may see, and squared
+        distances between them, in one unit.
+        """
+        n, N = new.shape[0], self.graph_.n_points
         if self._points is None or self._finder is not None:
-            return self.bandwidth_, _squares_of_stored
+            everyone = np.arange(N)
+            some = np.split(np.arange(n), np.arange(0, n, max(1, _HELD // N))[1:])
+            return self.bandwidth_, [lambda rows=rows: (rows, everyone, _squares_of_stored(new[rows])) for rows in some]
         training = np.asarray(self._points, dtype=float)
         unit = 2.0 ** np.ceil(np.log2(np.abs(training).max()))
         training = training / unit
+        new = np.clip(np.asarray(new, dtype=float) / unit, -1e140, 1e140)  # farther is no different from far
+        eps = in_unit([self.bandwidth_], unit)[0]
+        # Beyond a cut-off nobody is seen, and with nearest neighbours nobody but those.
+        far = np.inf if self.cutoff_ is None else self.cutoff_ * eps * float(rho.max())
+        order = cKDTree(new, leafsize=_TOGETHER).indices if n > _TOGETHER else np.arange(n)
 
-        def sqdist_to(new):
-            new = np.clip(np.asarray(new, dtype=float) / unit, -1e140, 1e140)  # farther is no different from far
-            return cdist(new, training, "sqeuclidean")
+        def of(rows):
+            points = new[rows]
+            low, high = points.min(axis=0), points.max(axis=0)
+            outside = training - np.clip(training, low, high)
+            near = np.flatnonzero(np.einsum("nr,nr->n", outside, outside) <= far**2)
+            sqdist = cdist(points, training[near], "sqeuclidean")
+            if len(near) == N or (len(near) and (sqdist.min(axis=1) <= far**2).all()):
+                return rows, near, sqdist
+            return rows, np.arange(N), cdist(points, training, "sqeuclidean")  # somebody is alone: who is nearest?
 
-        return in_unit([self.bandwidth_], unit)[0], sqdist_to
+        some = np.split(order, np.arange(0, n, max(1, min(_TOGETHER, _HELD // N)))[1:])
+        return eps, [partial(of, rows) for rows in some]
+
+
+def _neighbors_instead(n):
+    """Neighbours of each point, at most twice as many entries of the graph."""
+    return min(_NEIGHBORS_INSTEAD, max(1, _MOST_ENTRIES // (2 * n)))
 
 
 def _squares_of_stored(distances):

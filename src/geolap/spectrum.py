@@ -7,7 +7,8 @@ vary), M u = μ u gives
 
 Solved are the largest eigenvalues of c I − M, c = max ρ^{−2}, which is A itself for constant scales.  A graph in several
 components is solved component by component: as one, it would have as many equal eigenvalues, which no iteration can tell
-apart.  Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
+apart.  Large sparse graphs are solved by LOBPCG with multigrid (`geolap.multigrid`), or else by Lanczos; small ones
+directly.  Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -25,8 +26,12 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from .engines.threads import available_threads
 from .graph import KernelGraph
 from .laplacian import scaled_rows
+from .multigrid import has_multigrid, smallest_by_multigrid
+from .validation import check_choice
 
-__all__ = ["Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectrum"]
+__all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectrum"]
+
+SOLVERS = ("auto", "dense", "lanczos", "lobpcg")
 
 # Transition probabilities below this are lost in the rounding of the others.
 _NO_EDGE = 1e-14
@@ -34,6 +39,10 @@ _NO_EDGE = 1e-14
 _DIRECT, _DIRECT_PER_PAIR = 1500, 30
 # Residuals relative to the largest eigenvalue: what the solvers aim at, and what is accepted.
 _WANTED, _ACCEPTED = 1e-9, 1e-6
+# What LOBPCG aims at, and the vectors of how many points, and how many of them, it finds sooner than Lanczos.
+_WANTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 50_000, 15
+# Vectors that Lanczos holds, at least.
+_BASIS = 60
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
 
@@ -67,12 +76,15 @@ class Spectrum:
         return int(self.components.max()) + 1
 
 
-def smooth_spectrum(graph: KernelGraph, k, *, markov=False, separate=False, components=None, threads=None) -> Spectrum:
+def smooth_spectrum(
+    graph: KernelGraph, k, *, markov=False, separate=False, components=None, solver="auto", threads=None
+) -> Spectrum:
     """The k smallest eigenpairs of −L.
 
     ``components`` are those of the graph, if known.  ``markov`` takes those of I − P instead, which differ from −L when
-    scales vary.  ``separate`` finds k of every component, each point having the vectors of its own component (N, k), with
-    eigenvalues (C, k); a component of fewer points has zeros, and NaN as eigenvalues, for those that do not exist.
+    scales vary.  ``solver`` is one of `SOLVERS`.  ``separate`` finds k of every component, each point having the vectors of
+    its own component (N, k), with eigenvalues (C, k); a component of fewer points has zeros, and NaN as eigenvalues, for
+    those that do not exist.
     """
     rho = np.ones(graph.n_points) if markov or graph.scale is None else graph.scale.rho
     B, top = _shifted(graph, rho)
@@ -82,7 +94,7 @@ def smooth_spectrum(graph: KernelGraph, k, *, markov=False, separate=False, comp
     n_components = int(components.max()) + 1
     order = np.argsort(components, kind="stable")
     parts: list[Any] = np.split(order, np.cumsum(np.bincount(components))[:-1]) if n_components > 1 else [slice(None)]
-    solved = [_component(B, rows, k, mass, top, threads) for rows in parts]
+    solved = [_component(B, rows, k, mass, top, solver, threads) for rows in parts]
     residual = max(r for _, _, r in solved) / top
 
     if separate:
@@ -136,7 +148,7 @@ def _lightest(graph):
     return W.data.min(where=W.data > 0, initial=1.0) * graph.density.min() / graph.density_sums.max()
 
 
-def _component(B, rows, k, mass, top, threads):
+def _component(B, rows, k, mass, top, solver, threads):
     """Largest eigenpairs of one component: (values, vectors, residual).  The first, the constant, is known and kept out."""
     constant = np.sqrt(mass[rows])[:, None]
     constant = constant / np.linalg.norm(constant)
@@ -145,7 +157,7 @@ def _component(B, rows, k, mass, top, threads):
         return np.array([top]), constant, 0.0
     if len(constant) < B.shape[0]:
         B = B[rows][:, rows]
-    values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, top=top, threads=threads)
+    values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, top=top, solver=solver, threads=threads)
     return np.concatenate([[top], values]), np.hstack([constant, vectors]), residual
 
 
@@ -170,22 +182,28 @@ def _merged(parts, solved, k, mass, top):
     return values, vectors
 
 
-def largest_eigenpairs(B, k, *, without=None, top=1.0, threads=None):
+def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", threads=None):
     """The k largest eigenvalues of a symmetric matrix, descending, their vectors (n, k), and the largest residual.
 
     ``without`` (n, 1) is an eigenvector that is known already; it is pushed below all others, which are at least −``top``.
+    LOBPCG needs it, with ``top`` for its eigenvalue; where it does not converge, Lanczos takes over.  A matrix too small to
+    iterate on is solved directly whatever the solver.
     """
+    check_choice("eigen_solver", solver, SOLVERS)
     n = B.shape[0]
     known = np.zeros((n, 1)) if without is None else without
     push = 3.0 * top
-    if n <= max(_DIRECT, _DIRECT_PER_PAIR * k) // (3 if sparse.issparse(B) else 1) or 3 * k >= n:
+    small = n <= max(_DIRECT, _DIRECT_PER_PAIR * k) // (3 if sparse.issparse(B) else 1) or 3 * k >= n
+    found = None
+    if small or solver == "dense":
         full = B.toarray() if sparse.issparse(B) else B
-        values, vectors = eigh(
-            full - push * known * known.T, subset_by_index=[n - k, n - 1], overwrite_a=True, check_finite=False
-        )
-    else:
+        found = eigh(full - push * known * known.T, subset_by_index=[n - k, n - 1], overwrite_a=True, check_finite=False)
+    elif without is not None and _by_lobpcg(B, k, solver):
+        found = _lobpcg(B, k, known, top, threads)
+    if found is None:
         with _product(B, threads) as times:
-            values, vectors = _lanczos(lambda v: times(v) - push * known[:, 0] * (known[:, 0] @ v), n, k)
+            found = _lanczos(lambda v: times(v) - push * known[:, 0] * (known[:, 0] @ v), n, k)
+    values, vectors = found
     order = np.argsort(-values)
     values, vectors = values[order], vectors[:, order]
     residual = float(np.linalg.norm(B @ vectors - vectors * values, axis=0).max())
@@ -195,6 +213,28 @@ def largest_eigenpairs(B, k, *, without=None, top=1.0, threads=None):
             f"{residual:.1e}: ask for fewer, or use a larger bandwidth, at which eigenvalues lie farther apart."
         )
     return values, vectors, residual
+
+
+def _by_lobpcg(B, k, solver):
+    if solver == "auto":
+        return sparse.issparse(B) and B.shape[0] > _POINTS_FOR_LOBPCG and k <= _PAIRS_FOR_LOBPCG and has_multigrid()
+    if solver == "lobpcg" and not sparse.issparse(B):
+        raise ValueError(
+            "eigen_solver='lobpcg' needs a sparse graph; this one is full: set cutoff or n_neighbors, or use 'lanczos'."
+        )
+    if solver == "lobpcg" and not has_multigrid():
+        raise ImportError("LOBPCG needs pyamg, which is not installed: pip install 'geolap[scale]'.")
+    return solver == "lobpcg"
+
+
+def _lobpcg(B, k, known, top, threads):
+    """Largest eigenpairs of B as the smallest of ``top`` I − B; None if they do not converge."""
+    L = B.astype(float)
+    L.data *= -1.0
+    L.setdiag(L.diagonal() + top)
+    with _product(L, threads) as times:
+        found = smallest_by_multigrid(L, k, product=times, known=known, tol=_WANTED_OF_LOBPCG * top)
+    return None if found is None else (top - found[0], found[1])
 
 
 @contextmanager
@@ -219,7 +259,7 @@ def _product(B, threads):
 def _lanczos(product, n, k):
     operator = LinearOperator((n, n), matvec=product, dtype=float)
     start = np.random.default_rng(0).standard_normal(n)  # the same every time
-    basis = max(2 * k + 1, k + 20)
+    basis = max(2 * k + 1, _BASIS)
     for widening in (1, 3):
         try:
             return eigsh(operator, k, which="LA", v0=start, ncv=min(n, widening * basis), tol=_WANTED, maxiter=3000)

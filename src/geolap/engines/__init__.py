@@ -98,8 +98,8 @@ def _device_engine(X, cutoff, scale):
     if not isinstance(X, torch.Tensor):
         if not torch.cuda.is_available():
             warnings.warn(
-                f"engine='device' is for points on a GPU; torch {torch.__version__} sees none here and works on the CPU: use "
-                "engine='auto', which is faster there, or install torch with CUDA.",
+                f"engine='device' is for points on a GPU; torch {torch.__version__} sees none here, and works on the CPU: "
+                "use engine='auto', which is faster there, or install torch with CUDA.",
                 UserWarning,
                 stacklevel=2,
             )
