@@ -11,13 +11,13 @@ ROOT = Path(geolap.__file__).parent
 
 # From the bottom up: a module may import from its own layer and those below.
 LAYERS = [
-    {"kernel", "laplacian", "tangent", "metric", "validation"},
+    {"kernel", "laplacian", "tangent", "metric", "memory", "validation"},
     {"engines"},
-    {"local_scale", "graph", "search", "selection", "datasets", "local_spectrum", "riemannian"},
+    {"local_scale", "graph", "search", "selection", "datasets", "local_spectrum", "multigrid", "riemannian"},
     {"consistency", "spectrum"},
     {"smooth_regression"},
     {"selectors"},
-    {"dimension", "health", "regional"},
+    {"dimension", "forecast", "health", "regional"},
     {"graph_laplacian"},
     {"comparison", "embedding", "semi_supervised", "parameter_search"},
     {"plots", "experiments"},
@@ -59,5 +59,6 @@ def test_importing_the_package_does_not_import_optional_libraries():
     import subprocess
     import sys
 
-    code = "import sys, geolap; print([m for m in ('matplotlib', 'plotly', 'torch', 'dask') if m in sys.modules])"
+    optional = ("matplotlib", "plotly", "torch", "dask", "faiss", "pyamg")
+    code = f"import sys, geolap; print([m for m in {optional} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
