@@ -228,6 +228,7 @@ def test_too_many_entries_are_forecast(sphere, monkeypatch):
     # Where ε is ours to choose, nearest neighbours take the place of the cut-off, and ε is that of their graph.
     monkeypatch.setattr("geolap.graph_laplacian._MOST_POINTS_OF_FULL", 100)
     monkeypatch.setattr("geolap.graph_laplacian._NEIGHBORS_INSTEAD", 20)
+    monkeypatch.setattr("geolap.graph_laplacian._MOST_ENTRIES", 40 * len(sphere))
     with pytest.warns(UserWarning, match=r"each point is joined with its 20 nearest instead, at a bandwidth for that graph"):
         model = geolap.GraphLaplacian(random_state=0).fit(sphere)
     assert (model.n_neighbors_, model.cutoff_) == (20, None)

@@ -1,0 +1,156 @@
+"""Large graphs: solvers, symmetric neighbours, approximate neighbours, landmarks, and what size decides."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial import procrustes
+
+import geolap
+from geolap import graph_laplacian, spectrum
+from geolap.datasets import make_hourglass, make_sphere
+from geolap.engines import pairs
+from geolap.graph import kernel_graph
+from geolap.spectrum import smooth_spectrum
+
+
+@pytest.fixture(scope="module")
+def graph():
+    X = make_hourglass(2000, noise=0.01, random_state=0).data
+    return kernel_graph(pairs.nearest_pairs(X, 15), 0.08)
+
+
+def test_solvers_agree(graph):
+    pytest.importorskip("pyamg")
+    found = {solver: smooth_spectrum(graph, 5, solver=solver) for solver in ("lobpcg", "lanczos", "dense")}
+    for solver in ("lobpcg", "lanczos"):
+        assert found[solver].residual < 1e-7
+        np.testing.assert_allclose(found[solver].eigenvalues, found["dense"].eigenvalues, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(found[solver].vectors, found["dense"].vectors, atol=1e-4 * found["dense"].vectors.max())
+
+
+def test_lobpcg_is_reproducible_and_leaves_the_global_generator_alone(graph):
+    pytest.importorskip("pyamg")
+    before = np.random.get_state()[1].copy()
+    one, other = (smooth_spectrum(graph, 4, solver="lobpcg", threads=threads) for threads in (1, 2))
+    np.testing.assert_allclose(one.vectors, other.vectors, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)
+
+
+def test_lobpcg_with_local_scales():
+    pytest.importorskip("pyamg")
+    X = make_sphere(3000, random_state=0).data
+    scale = geolap.neighbor_scale(X, 20, intrinsic_dim=2)
+    scaled = kernel_graph(pairs.nearest_pairs(X, 20).scaled(scale.rho), 0.1, scale=scale)
+    one, other = (smooth_spectrum(scaled, 4, solver=solver) for solver in ("lobpcg", "lanczos"))
+    np.testing.assert_allclose(one.eigenvalues, other.eigenvalues, rtol=1e-6, atol=1e-9)
+
+
+def test_lanczos_takes_over_where_lobpcg_fails_or_is_missing(graph, monkeypatch):
+    monkeypatch.setattr(spectrum, "_POINTS_FOR_LOBPCG", 1000)
+    expected = smooth_spectrum(graph, 3, solver="lanczos").vectors
+    monkeypatch.setattr(spectrum, "has_multigrid", lambda: False)
+    np.testing.assert_array_equal(smooth_spectrum(graph, 3).vectors, expected)
+    with pytest.raises(ImportError, match=r"LOBPCG needs pyamg, which is not installed: pip install 'geolap\[scale\]'"):
+        smooth_spectrum(graph, 3, solver="lobpcg")
+    monkeypatch.setattr(spectrum, "has_multigrid", lambda: True)
+    monkeypatch.setattr(spectrum, "smallest_by_multigrid", lambda *args, **kwargs: None)
+    np.testing.assert_array_equal(smooth_spectrum(graph, 3).vectors, expected)
+
+
+def test_solvers_are_checked():
+    X = make_sphere(2000, random_state=0).data
+    with pytest.raises(ValueError, match=r"eigen_solver='lobpcg' needs a sparse graph; this one is full: set cutoff"):
+        geolap.LaplacianEigenmap(bandwidth=0.3, eigen_solver="lobpcg").fit(X)
+    with pytest.raises(ValueError, match=r"eigen_solver must be .*'arpack'"):
+        geolap.LaplacianEigenmap(bandwidth=0.3, eigen_solver="arpack").fit(X)
+
+
+def test_symmetric_neighbours_are_those_of_either_side(monkeypatch):
+    monkeypatch.setattr(pairs, "_ROWS", 64)
+    monkeypatch.setattr(pairs, "_HELD", 2**12)
+    X = make_hourglass(1000, noise=0.01, random_state=0).data
+    X[3] = X[4] = X[5]
+    found = pairs.nearest_pairs(X, 7)
+    distances, columns = pairs.nearest_neighbors(X, 7)
+    squares = np.maximum((distances / found.unit) ** 2, pairs.ZERO)
+    directed = sparse.csr_array((squares.ravel(), columns.ravel(), np.arange(0, 7001, 7)), shape=(1000, 1000))
+    np.testing.assert_array_equal(found.sqdist.toarray(), pairs._symmetric(directed).toarray())
+    assert found.sqdist.indices.dtype == np.int32
+
+
+def test_faiss_finds_neighbours_at_exact_distances(monkeypatch):
+    pytest.importorskip("faiss")
+    X = make_sphere(3000, noise=0.01, noise_dims=17, random_state=0).data
+    exact, _ = pairs.nearest_neighbors(X, 10)
+    monkeypatch.setattr(pairs, "_POINTS_FOR_FAISS", 1000)
+    distances, columns = pairs.nearest_neighbors(X, 10)
+    np.testing.assert_allclose(distances, np.linalg.norm(X[columns] - X[:, None], axis=2), rtol=1e-9)
+    assert np.mean(np.isclose(distances, exact, rtol=1e-9)) > 0.9
+    assert not (columns == np.arange(3000)[:, None]).any()
+
+
+def test_as_many_neighbours_as_fit(monkeypatch):
+    monkeypatch.setattr(graph_laplacian, "_MOST_ENTRIES", 10**5)
+    X = make_hourglass(5500, noise=0.01, random_state=0).data
+    with pytest.warns(UserWarning, match=r"so each point is joined with its 9 nearest instead"):
+        model = geolap.GraphLaplacian(random_state=0).fit(X)
+    assert model.n_neighbors_ == 9
+    assert model.laplacian_.nnz <= 1.1e5
+
+
+@pytest.fixture(scope="module")
+def sphere():
+    return make_sphere(6000, random_state=0).data
+
+
+def test_a_map_by_landmarks_is_the_map(sphere):
+    before = sphere.copy()
+    full = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.3).fit(sphere)
+    model = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.3, n_landmarks=1500, random_state=0).fit(sphere)
+    np.testing.assert_array_equal(sphere, before)
+    assert len(np.unique(model.landmarks_)) == 1500
+    assert model.embedding_.shape == (6000, 3)
+    assert procrustes(full.embedding_, model.embedding_)[2] < 0.01
+    np.testing.assert_allclose(model.eigenvalues_, full.eigenvalues_, rtol=0.03)
+    # Degrees are those of all points, up to what the cut-off of the full graph drops.
+    np.testing.assert_allclose(model.graph_.degrees, full.graph_.degrees[model.landmarks_], rtol=1e-3)
+    again = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.3, n_landmarks=1500, random_state=0, threads=1).fit(sphere)
+    np.testing.assert_allclose(again.embedding_, model.embedding_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.transform(sphere[:20]), model.embedding_[:20])
+
+
+@pytest.mark.parametrize("kind", [geolap.LaplacianEigenmap, geolap.DiffusionMap])
+def test_all_points_as_landmarks_are_the_full_map(sphere, kind):
+    X = sphere[:800]
+    full, all_of_them = (kind(bandwidth=0.4, n_landmarks=m, random_state=0).fit(X) for m in (None, 800))
+    assert full.landmarks_ is None
+    np.testing.assert_allclose(all_of_them.embedding_, full.embedding_, rtol=1e-6, atol=1e-9)
+
+
+def test_landmarks_choose_the_bandwidth_of_all_points(sphere):
+    X = sphere[:2000]
+    model = geolap.LaplacianEigenmap(n_landmarks=1000, random_state=0).fit(X)
+    assert model.bandwidth_ == geolap.GeometricConsistency(random_state=0).fit(X).bandwidth_
+
+
+def test_landmarks_with_local_scales(sphere):
+    model = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.3, n_landmarks=1000, local_scale=50, random_state=0).fit(
+        sphere
+    )
+    np.testing.assert_allclose(model.eigenvalues_, 2.0, rtol=0.1)
+
+
+def test_bad_landmarks_are_refused(sphere):
+    for params in ({"n_neighbors": 10}, {"metric": "precomputed"}):
+        with pytest.raises(ValueError, match=r"at a bandwidth for all points; n_landmarks was given with .*: leave out one"):
+            geolap.LaplacianEigenmap(bandwidth=0.3, n_landmarks=100, **params).fit(sphere[:200])
+    with pytest.raises(ValueError, match=r"n_landmarks must be at most the number of points; 300 was given for 200 points"):
+        geolap.LaplacianEigenmap(bandwidth=0.3, n_landmarks=300).fit(sphere[:200])
+
+
+def test_new_points_are_extended_the_same_alone_and_together(sphere):
+    new = make_sphere(1500, random_state=5).data
+    for params in ({"cutoff": 3.0}, {"n_neighbors": 20}):
+        model = geolap.LaplacianEigenmap(bandwidth=0.3, **params).fit(sphere[:3000])
+        together = model.transform(new)
+        np.testing.assert_allclose(together[::100], np.vstack([model.transform(x[None]) for x in new[::100]]), rtol=1e-9)
