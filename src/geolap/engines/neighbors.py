@@ -3,16 +3,18 @@
 What is exact and what is estimated, at each bandwidth on its own:
 
 - **Rows** of the evaluation points are complete, out to 4.2 ε (weights beyond are below 2e-8), as long as an effective
-  neighbourhood holds fewer than some 10 000 points.  Beyond, columns are a stratified sample, one point out of each of the
-  cells that would hold 10 000 of them in a neighbourhood: at such bandwidths D measures curvature, not chance.
+  neighbourhood holds up to some 4000 to 8000 points.  Beyond, columns are a stratified sample with so many of them in a
+  neighbourhood: at such bandwidths D measures curvature, not chance.
 - **Degrees** are needed only at columns that an evaluation point sees, and come from `Cells`: Gaussians in the place of
-  points, 32 of them or more to an effective neighbourhood, until the degrees of 128 columns agree with exact ones to 0.4 %
-  (or, if that is not to be had at a reasonable price, as well as they do).  What remains is reported as ``degree_error``.
+  points, 32 or more to an effective neighbourhood.  Those of some columns are compared with what sixteen times as many
+  cells say, and cells are doubled until the error is below half of D(ε), in the end to one for each point, unless that
+  would take too long.  The error that remains is reported as ``degree_error``; that of D is about a hundredth.
 
-Work and memory grow like N times a constant: neither the rows nor the cells in reach of a point grow with N.
+Where the points have structure, work and memory grow like N: neither the rows nor the cells in reach of a point do.
 """
 
 from functools import cache
+from itertools import takewhile
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -38,8 +40,8 @@ _ENOUGH_COLUMNS = 4096
 _FEWEST_CELLS, _FINER = 32, 16
 # The relative error of degrees that is good enough, as a share of D; and for row sums.
 _ERROR_OF_D, _ROW_SUM_ERROR = 0.5, 0.004
-# So many pairs of targets and points are visited all.
-_FEW_PAIRS = 4 * 10**8
+# So many pairs of targets and points are visited all, without asking; and so many at most.
+_FEW_PAIRS, _MOST_PAIRS = 4 * 10**8, 10**11
 # Points that tell how many neighbours there are, and columns whose degrees are checked.
 _PILOT, _CHECKED = 2**14, 64
 # Fewer neighbours than this among the pilot points do not tell how many there are.
@@ -86,8 +88,8 @@ class NeighborsEngine:
         sums = np.empty((len(places), len(bandwidths)))
         for k, eps in enumerate(in_unit(bandwidths, self._unit)):
             share = self._share(_spread(len(self._X), _CHECKED), eps)
-            checks = self._checked(places, eps, self._first_cells(share))
-            cells, _ = next(c for c in checks if c[1] <= _ROW_SUM_ERROR)
+            checked = list(self._checked(places, eps, share))
+            cells = next((cells for cells, error in checked if error <= _ROW_SUM_ERROR), checked[-1][0])
             sums[:, k] = self._sums(cells, places, eps) - 1.0
         back = self._place if targets is None else np.searchsorted(places, self._place[targets])
         return np.maximum(sums, 0.0)[back]
@@ -133,17 +135,20 @@ class NeighborsEngine:
         scale = None if self._scale is None else LocalScale(columns.rho[targets], self._scale.dim)
         find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
         v = np.zeros(columns.size)
-        D = np.inf
-        for cells, error in self._checked(sampled[targets], eps, self._first_cells(share)):
-            if np.isfinite(D) and error > _ERROR_OF_D * D:
-                continue  # no better than the last: the next
+
+        def metrics_by(cells):
             degrees = self._sums(cells, sampled[targets], eps)
             v[targets] = density_weights(degrees, renormalization=renormalization, scale=scale)
-            local = find(places, eps, dim, sampled, columns, runs, reach, v, thinned)
-            D = float(departure(local.H).mean())
+            return find(places, eps, dim, sampled, columns, runs, reach, v, thinned)
+
+        D = np.inf
+        for cells, error in self._checked(sampled[targets], eps, share):
             if error <= _ERROR_OF_D * D:
-                break
-        return local, error
+                local = metrics_by(cells)
+                D = float(departure(local.H).mean())
+                if error <= _ERROR_OF_D * D:
+                    return local, error
+        return metrics_by(cells), error  # as good as it gets
 
     def _sampled(self, share, places):
         """Places of the columns, ascending, and how many points stand behind each."""
@@ -166,22 +171,19 @@ class NeighborsEngine:
             self._all = Columns(self._X, self._rho)
         return self._all
 
-    def _first_cells(self, share):
-        return min(len(self._X), _power_of_two(_FEWEST_CELLS / share))
-
-    def _checked(self, places, eps, n_cells):
+    def _checked(self, places, eps, share):
         """More and more cells, each with the error of the degrees that they give at some of the places."""
         n = len(self._X)
-        if len(places) * n <= _FEW_PAIRS:
-            n_cells = n
-        checked = places[_spread(len(places), _CHECKED)]
-        if 2 * n_cells < n:
-            truth = np.log(self._sums(self._cells(min(n, _FINER * n_cells)), checked, eps, alone=True))
-        while 2 * n_cells < n:
-            cells = self._cells(n_cells)
-            ratio = np.log(self._sums(cells, checked, eps, alone=True)) - truth
-            yield cells, 0.5 * float(np.subtract(*np.quantile(ratio, [0.84, 0.16])))
-            n_cells *= 2
+        first = _power_of_two(_FEWEST_CELLS / share)
+        if 2 * first < n and len(places) * n > _FEW_PAIRS:
+            checked = places[_spread(len(places), _CHECKED)]
+            truth = np.log(self._sums(self._cells(min(n, _FINER * first)), checked, eps, alone=True))
+            for n_cells in takewhile(lambda n_cells: 2 * n_cells < n, first * 2 ** np.arange(int(np.log2(_FINER)))):
+                cells = self._cells(int(n_cells))
+                ratio = np.log(self._sums(cells, checked, eps, alone=True)) - truth
+                yield cells, 0.5 * float(np.subtract(*np.quantile(ratio, [0.84, 0.16])))
+            if len(places) * n > _MOST_PAIRS:
+                return
         yield self._cells(n), 0.0
 
     def _sums(self, cells, places, eps, alone=False):
