@@ -15,8 +15,8 @@ from geolap.spectrum import smooth_spectrum
 
 @pytest.fixture(scope="module")
 def graph():
-    X = make_hourglass(2000, noise=0.01, random_state=0).data
-    return kernel_graph(pairs.nearest_pairs(X, 15), 0.08)
+    X = make_hourglass(1200, noise=0.01, random_state=0).data
+    return kernel_graph(pairs.nearest_pairs(X, 15), 0.1)
 
 
 def test_solvers_agree(graph):

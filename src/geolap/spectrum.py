@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .engines.threads import available_threads
@@ -229,12 +229,17 @@ def _by_lobpcg(B, k, solver):
 
 def _lobpcg(B, k, known, top, threads):
     """Largest eigenpairs of B as the smallest of ``top`` I − B; None if they do not converge."""
-    L = B.astype(float)
+    order = reverse_cuthill_mckee(B, symmetric_mode=True)  # neighbours in memory: products are some four times as fast
+    L = B[order][:, order].astype(float, copy=False)
     L.data *= -1.0
     L.setdiag(L.diagonal() + top)
     with _product(L, threads) as times:
-        found = smallest_by_multigrid(L, k, product=times, known=known, tol=_WANTED_OF_LOBPCG * top)
-    return None if found is None else (top - found[0], found[1])
+        found = smallest_by_multigrid(L, k, product=times, known=known[order], tol=_WANTED_OF_LOBPCG * top)
+    if found is None:
+        return None
+    vectors = np.empty_like(found[1])
+    vectors[order] = found[1]
+    return top - found[0], vectors
 
 
 @contextmanager
