@@ -171,3 +171,10 @@ def test_distortion_takes_exact():
     np.testing.assert_allclose(estimated.mean, exact.mean, rtol=0.02)
     assert exact.degree_error is None
     assert estimated.degree_error.shape == (2,)
+
+
+def test_more_evaluation_points_than_are_held_at_once(monkeypatch):
+    X = make_torus(1500, random_state=0).data
+    whole = geolap.distortion(X, [0.5], engine="neighbors").per_point
+    monkeypatch.setattr(neighbors, "_ROWS", 100)
+    np.testing.assert_array_equal(geolap.distortion(X, [0.5], engine="neighbors").per_point, whole)

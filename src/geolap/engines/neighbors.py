@@ -14,7 +14,7 @@ Where the points have structure, work and memory grow like N: neither the rows n
 """
 
 from functools import cache
-from itertools import takewhile
+from itertools import islice, takewhile
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -52,6 +52,8 @@ _FEW_SEEN = 0.3
 _FEW_DIMENSIONS = 128
 # Then so many evaluation points are worked on together, with distances to so many points at a time.
 _GROUP, _PIECE = 25, 2**15
+# Evaluation points whose moments are held at once.
+_ROWS = 1024
 
 
 class NeighborsEngine:
@@ -201,9 +203,14 @@ class NeighborsEngine:
             scales = None if rho is None else self._rho[i] * rho
             return row_moments(self._X[i], columns, some, far, v, eps, rho=scales, cutoff=self._cutoff, scratch=scratch)
 
-        tasks = list(zip(places, runs, reach, strict=True))
-        moments = np.array(list(in_order(of, tasks, threads=self._threads, label=None)))
-        return metrics_from(moments, eps, dim, rho=self._rho[places], thinned=thinned)
+        tasks = in_order(of, zip(places, runs, reach, strict=True), threads=self._threads, label=None)
+        found = [
+            metrics_from(np.array(list(islice(tasks, len(some)))), eps, dim, rho=self._rho[some], thinned=thinned)
+            for some in np.split(places, range(_ROWS, len(places), _ROWS))  # moments are larger than metrics
+        ]
+        return LocalMetrics(
+            np.concatenate([local.H for local in found]), np.concatenate([local.effective for local in found])
+        )
 
     def _by_iteration(self, places, eps, dim, sampled, columns, runs, reach, v, thinned):
         steps, scratch = ladders(np.array([eps])), Scratch()
