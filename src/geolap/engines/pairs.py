@@ -188,7 +188,7 @@ def nearest_neighbors(X, n_neighbors, *, threads=None):
     """Distances (N, k) to the k nearest other points, ascending, and which points they are (N, k).
 
     Exact, unless there are more than 50 000 points in more than 15 dimensions and faiss is installed: then distances are
-    exact, and about one neighbour in a hundred is the next but one instead.
+    exact, but a few neighbours may be missed.
     """
     check_number("n_neighbors", n_neighbors, Integral, low=1)
     if n_neighbors >= len(X):

@@ -1,0 +1,96 @@
+"""The map of a million points on two cores: nearest neighbours or landmarks, time, memory, and quality at 20 000 points.
+
+python benchmarks/million.py quality       both ways against the exact map of 20 000 points (Procrustes)
+python benchmarks/million.py solvers       Lanczos and LOBPCG with multigrid on graphs of 100 000 points
+python benchmarks/million.py neighbors     a million points, each joined with its nearest
+python benchmarks/million.py landmarks     a million points, 20 000 of which carry the graph
+python benchmarks/million.py               all of them, some twenty minutes
+"""
+
+import resource
+import subprocess
+import sys
+import time
+import warnings
+
+from scipy.spatial import procrustes
+
+import geolap
+from geolap.datasets import make_hourglass
+from geolap.engines.pairs import nearest_pairs
+from geolap.graph import kernel_graph
+from geolap.spectrum import smooth_spectrum
+
+
+def hourglass(n):
+    return make_hourglass(n, noise=0.01, noise_dims=10, random_state=0).data
+
+
+def fitted(X, n_components, **params):
+    """The map, and seconds."""
+    start = time.perf_counter()
+    model = geolap.LaplacianEigenmap(n_components, random_state=0, **params).fit(X)
+    return model, time.perf_counter() - start
+
+
+def quality():
+    print("hourglass, N=20000, r=13: share of the exact map that is not matched (Procrustes), over 3, 4 and 5 coordinates")
+    X = hourglass(20_000)
+    exact, seconds = fitted(X, 5)
+    print(f"{'exact':<17}{seconds:>4.0f} s, ε̂ = {exact.bandwidth_:.3f}, λ = {exact.eigenvalues_.round(2)}", flush=True)
+    ways = [{"n_neighbors": k} for k in (20, 50, 200)] + [{"n_landmarks": m} for m in (1000, 2000, 5000)]
+    for way in ways:
+        model, seconds = fitted(X, 5, **way)
+        unmatched = [procrustes(exact.embedding_[:, :k], model.embedding_[:, :k])[2] for k in (3, 4, 5)]
+        ((name, value),) = way.items()
+        print(f"{value:>6} {name[2:]:<10}{seconds:>4.0f} s, ε̂ = {model.bandwidth_:.3f}, ", end="")
+        print(f"λ = {model.eigenvalues_.round(2)}, unmatched", *(f"{u:.4f}" for u in unmatched), flush=True)
+
+
+def solvers():
+    print("hourglass, N=100000, r=13: smallest eigenpairs")
+    X = hourglass(100_000)
+    for n_neighbors in (30, 100):
+        pairs = nearest_pairs(X, n_neighbors)
+        bandwidth = geolap.GeometricConsistency(neighbors=pairs, random_state=0).fit(X).bandwidth_
+        graph = kernel_graph(pairs, bandwidth)
+        for k in (3, 10, 30):
+            for solver in ("lanczos", "lobpcg"):
+                start = time.perf_counter()
+                spectrum = smooth_spectrum(graph, k + 1, solver=solver)
+                print(
+                    f"{n_neighbors:>4} neighbours, {k:>2} pairs, {solver:<8}{time.perf_counter() - start:>6.0f} s, ", end=""
+                )
+                print(f"residual {spectrum.residual:.0e}", flush=True)
+
+
+def million(**params):
+    X = hourglass(1_000_000)
+    data = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    model, seconds = fitted(X, 4, **params)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"  {seconds:.0f} s (at most 900), peak {peak:.1f} GiB (at most 12; {data:.1f} before the fit), ", end="")
+    print(f"ε̂ = {model.bandwidth_:.4f}, λ = {model.eigenvalues_.round(3)},")
+    entries = model.graph_.weights.nnz
+    print(f"  {entries:.2g} entries, {model.n_neighbors_} neighbours, components {model.n_graph_components_}")
+
+
+def neighbors():
+    print("LaplacianEigenmap, hourglass, N=1000000, r=13, 50 nearest neighbours")
+    million(n_neighbors=50)
+
+
+def landmarks():
+    print("LaplacianEigenmap, hourglass, N=1000000, r=13, 20000 landmarks")
+    million(n_landmarks=20_000)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore", RuntimeWarning)
+    parts = {f.__name__: f for f in (quality, solvers, neighbors, landmarks)}
+    if len(sys.argv) == 2:
+        parts[sys.argv[1]]()
+    else:  # a process of its own for each, so that the peak of memory is its own
+        for part in sys.argv[1:] or parts:
+            subprocess.run([sys.executable, __file__, part], check=True)
+            print(flush=True)
