@@ -57,3 +57,19 @@ def test_sizes_in_words():
     assert memory.in_words(950) == "950 bytes"
     assert memory.in_words(4.8e13) == "48 TB"
     assert memory.in_words(1.2e9) == "1.2 GB"
+
+
+def test_maps_are_forecast_and_graphs_that_do_not_fit_are_refused(monkeypatch):
+    near = geolap.forecast((1_000_000, 13), "map", n_neighbors=50)
+    landmarks = geolap.forecast((1_000_000, 13), "map", n_landmarks=20_000)
+    assert 2e9 < near.memory < 12e9
+    assert landmarks.memory < near.memory
+    assert geolap.forecast((1_000_000, 13), "map", n_neighbors=200).memory > 2 * near.memory
+    with pytest.raises(ValueError, match="task"):
+        geolap.forecast((1000, 3), "maps")
+    X = make_torus(6000, random_state=0).data
+    monkeypatch.setattr(memory, "available_memory", lambda: 1.6e8)
+    with pytest.raises(MemoryError, match="joins 6000 points with their 500 nearest needs about"):
+        geolap.LaplacianEigenmap(2, 0.3, n_neighbors=500).fit(X)
+    with pytest.raises(MemoryError, match="set n_neighbors or n_landmarks"):
+        geolap.LaplacianEigenmap(2, 0.3).fit(X)

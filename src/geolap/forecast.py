@@ -2,15 +2,25 @@
 
 from numbers import Integral
 
-from .engines import Cost, engine_for, selection_cost
+from .engines import Cost, engine_for, map_cost, selection_cost
 from .engines.threads import available_threads
-from .validation import check_number
+from .validation import check_choice, check_number
 
 __all__ = ["forecast"]
 
 
-def forecast(X, *, exact=False, engine="auto", n_sample=200, threads=None) -> Cost:
-    """What choosing the bandwidth of these points will cost.
+def forecast(
+    X,
+    task="selection",
+    *,
+    exact=False,
+    engine="auto",
+    n_sample=200,
+    n_neighbors=50,
+    n_landmarks=None,
+    threads=None,
+) -> Cost:
+    """What choosing the bandwidth of these points, or a map of them, will cost.
 
     Nothing is computed but a fraction of a second of exponentials, to see how fast this machine is.  Estimators and
     selectors make the same forecast of memory before they allocate any, and refuse with a sentence if there is not enough.
@@ -18,10 +28,16 @@ def forecast(X, *, exact=False, engine="auto", n_sample=200, threads=None) -> Co
     Parameters
     ----------
     X : array-like (n_points, n_features), or the pair (n_points, n_features)
+    task : {"selection", "map"}, default "selection"
+        `geolap.GeometricConsistency`, or `geolap.LaplacianEigenmap` with its bandwidth chosen by it.
     exact : bool, default False
         As in `geolap.GeometricConsistency`.
     engine : {"auto", "tiled", "dense", "device", "neighbors"}
     n_sample : int, default 200
+    n_neighbors : int, default 50
+        For a map: neighbours that each point is joined with.
+    n_landmarks : int, optional
+        For a map carried by so many landmarks instead.
     threads : int, optional
 
     Returns
@@ -37,14 +53,20 @@ def forecast(X, *, exact=False, engine="auto", n_sample=200, threads=None) -> Co
     'neighbors'
     >>> geolap.forecast((1_000_000, 13), engine="dense").fits
     False
+    >>> geolap.forecast((1_000_000, 13), "map", n_neighbors=50).memory < 12e9
+    True
     """
     if not hasattr(X, "shape"):
         X = _Shape(*X)
     n, r = X.shape
     check_number("n_points", n, Integral, low=1)
     check_number("n_features", r, Integral, low=1)
+    check_choice("task", task, ("selection", "map"))
+    threads, n_sample = threads or available_threads(), min(n, n_sample or n)
+    if task == "map":
+        return map_cost(n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_sample=n_sample, threads=threads)
     name = engine_for(X, exact=exact) if engine == "auto" else engine
-    return selection_cost(name, n, r, n_sample=min(n, n_sample or n), threads=threads or available_threads())
+    return selection_cost(name, n, r, n_sample=n_sample, threads=threads)
 
 
 class _Shape:

@@ -18,13 +18,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from .engines import find_pairs, fitted_neighbors, make_engine
+from .engines import find_pairs, fitted_neighbors, graph_memory, make_engine
 from .engines.base import NO_NEIGHBOURS, in_unit, in_unit_box
-from .engines.pairs import all_pairs, check_distances, given_pairs, nearest_pairs, pairs_within
+from .engines.pairs import all_pairs, check_distances, given_pairs, pairs_within
 from .engines.threads import available_threads, in_order
 from .graph import NORMALIZATIONS, KernelGraph, kernel_graph
 from .kernel import gaussian
 from .laplacian import LocalScale
+from .memory import require_memory
 from .regional import scale_for
 from .selectors import BandwidthSelector, GeometricConsistency, resolve_bandwidth
 from .validation import check_choice, check_number, check_points, on_device
@@ -222,7 +223,7 @@ class GraphEstimator(BaseEstimator):
                     stacklevel=4,
                 )
                 self.cutoff_ = None
-                pairs = nearest_pairs(points, self.n_neighbors_, threads=self.threads)
+                pairs = find_pairs(points, n_neighbors=self.n_neighbors_, threads=self.threads)
                 self._choose_bandwidth(X, y, scale, pairs)
         return pairs if scale is None else pairs.scaled(scale.rho)
 
@@ -251,6 +252,9 @@ class GraphEstimator(BaseEstimator):
         self.cutoff_ = cutoff
         entries = float(inside.sum()) * len(self._points) / len(rows)
         if entries <= _MOST_ENTRIES:
+            require_memory(
+                graph_memory(entries), f"A graph of about {entries:.1e} entries", "set n_neighbors or n_landmarks"
+            )
             return True
         chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth == "gc"
         if self.cutoff is None and chosen and self._landmarks is None:

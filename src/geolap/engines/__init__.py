@@ -10,7 +10,7 @@ from sklearn.base import clone
 from ..memory import require_memory
 from ..validation import check_choice, check_number, host_array, is_chunked, on_device
 from .base import Engine, LocalMetrics
-from .cost import Cost, selection_cost
+from .cost import Cost, graph_memory, map_cost, neighbor_entries, selection_cost
 from .dense import DenseEngine
 from .neighbors import NeighborsEngine
 from .pairs import Pairs, given_pairs, nearest_pairs
@@ -28,7 +28,9 @@ __all__ = [
     "engine_for",
     "find_pairs",
     "fitted_neighbors",
+    "graph_memory",
     "make_engine",
+    "map_cost",
     "selection_cost",
 ]
 
@@ -117,6 +119,8 @@ def find_pairs(X, *, n_neighbors=None, neighbors=None, threads=None) -> Pairs | 
         return None
     X = host_array(X)
     if neighbors is None:
+        what = f"A graph that joins {len(X)} points with their {n_neighbors} nearest"
+        require_memory(graph_memory(neighbor_entries(len(X), n_neighbors)), what, "lower n_neighbors, or use n_landmarks")
         return nearest_pairs(X, n_neighbors, threads=threads)
     if n_neighbors is not None:
         raise ValueError(

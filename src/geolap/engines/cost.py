@@ -13,7 +13,7 @@ import numpy as np
 from ..memory import available_memory, in_words
 from .threads import one_blas_thread
 
-__all__ = ["Cost", "selection_cost"]
+__all__ = ["Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_cost"]
 
 # What the interpreter and the libraries take besides.
 _BASE = 150e6
@@ -68,7 +68,35 @@ def selection_cost(engine, n, r, *, n_sample=200, threads=1) -> Cost:
         reached = min(n, 5e4)
         memory = (28 * n * r + 200 * n if engine == "neighbors" else 3e8) + 8 * n_sample * r * r * 4
         work = m * (1e8 + n * 1800 * pair + n_sample * reached * (20 + 0.012 * r * r) * 2)
-    return Cost(engine, memory + _BASE, work * 1e-9 * _nanoseconds() / threads, available_memory())
+    return Cost(engine, memory + _BASE, _seconds(work, threads), available_memory())
+
+
+def neighbor_entries(n, n_neighbors) -> float:
+    """Entries of a graph of nearest neighbours: of two neighbours, half have each other."""
+    return 1.5 * n * n_neighbors
+
+
+def graph_memory(entries) -> float:
+    """Bytes at the peak, while a sparse graph of so many entries is built and worked on."""
+    return 55.0 * entries + _BASE
+
+
+def map_cost(n, r, *, n_neighbors, n_landmarks=None, n_sample=200, threads=1) -> Cost:
+    """Of a map of n points with r features: joined with their nearest, or carried by landmarks, ε chosen as well."""
+    if n_landmarks is not None:
+        selection = selection_cost("tiled" if n <= 30_000 else "neighbors", n, r, n_sample=n_sample, threads=threads)
+        # At ε̂ a landmark has some hundred to a thousand others within reach, and so has every point that is extended to.
+        entries = min(n_landmarks**2, 1000.0 * n_landmarks)
+        work = n * min(n_landmarks, 1000.0) * 40 + entries * 500
+        memory = max(selection.memory, graph_memory(entries) + 100.0 * n)
+        return Cost("landmarks", memory, selection.seconds + _seconds(work, threads), selection.available)
+    entries = neighbor_entries(n, n_neighbors)
+    work = n * (500 * r + 400 * n_neighbors) + entries * (_SCANNED * 5 + 1500)
+    return Cost("neighbors", graph_memory(entries) + 40.0 * n * r, _seconds(work, threads), available_memory())
+
+
+def _seconds(work, threads):
+    return work * 1e-9 * _nanoseconds() / threads
 
 
 @cache
