@@ -63,7 +63,6 @@ def _levels(L, known):
         smooth=("jacobi", {"weighting": "local"}),  # other weightings draw random numbers
         presmoother=None,
         postsmoother=None,
-        improve_candidates=None,  # the null space is known exactly
         max_coarse=_COARSEST,
     )
     return solver.levels
