@@ -67,7 +67,7 @@ def solvers():
 def million(**params):
     X = hourglass(1_000_000)
     data = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    model, seconds = fitted(X, 4, **params)
+    model, seconds = fitted(X, 3, **params)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"  {seconds:.0f} s (at most 900), peak {peak:.1f} GiB (at most 12; {data:.1f} before the fit), ", end="")
     print(f"ε̂ = {model.bandwidth_:.4f}, λ = {model.eigenvalues_.round(3)},")

@@ -135,7 +135,7 @@ def test_no_matrix_of_all_pairs_is_held():
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
-        ({"engine": "gpu"}, "engine must be one of 'auto', 'dense', 'tiled', 'device'; 'gpu' was given"),
+        ({"engine": "gpu"}, "engine must be one of 'auto', 'dense', 'tiled', 'neighbors', 'device'; 'gpu' was given"),
         ({"cutoff": 0.0}, "cutoff must be a number above 0; 0.0 was given"),
         ({"threads": 0}, "threads must be a whole number of at least 1; 0 was given"),
     ],

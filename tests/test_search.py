@@ -187,3 +187,25 @@ def test_no_interval_without_a_minimum():
     grid = log_grid(0.01, 10.0)
     curve = Curve(grid, np.log(grid)[None].repeat(5, axis=0))
     assert resampled_interval(curve, grid[0], minima_of(curve), random_state=np.random.RandomState(0)) is None
+
+
+def test_a_sparing_search_refines_only_what_may_be_chosen():
+    asked = []
+
+    def evaluate(x):
+        return np.tile(np.where(x < 1.0, 0.1 + np.abs(np.log(x / 0.5)), 1.0 + 0.2 * np.abs(np.log(x / 3.0))), (2, 1))
+
+    def remembered(x):
+        asked.extend(x)
+        return evaluate(x)
+
+    grid = log_grid(0.05, 20.0)
+    refine(Curve(grid, evaluate(grid)), remembered, sparing=True)
+    assert asked
+    assert max(asked) < 1.0
+    asked.clear()
+    refine(Curve(grid, evaluate(grid)), remembered, sparing=True, rule="first")
+    assert max(asked) > 2.0
+    asked.clear()
+    refine(Curve(grid, evaluate(grid)), remembered, sparing=True, rule="first", bound=1.0)
+    assert max(asked) < 1.0

@@ -53,13 +53,15 @@ def test_ctrl_c_stops_at_once():
     assert "it/s" not in stderr  # no progress bar without a terminal
 
 
-def test_long_work_shows_its_progress_on_a_terminal():
+@pytest.mark.parametrize(("settings", "label"), [("exact=True", b"degrees at"), ("exact=False", b"metrics at")])
+def test_long_work_shows_its_progress_on_a_terminal(settings, label):
+    code = LONG_WORK.replace("select_bandwidth(X)", f"GeometricConsistency({settings}).fit(X)")
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))  # a terminal of 30 lines, 100 columns
-    with subprocess.Popen([sys.executable, "-c", LONG_WORK], stdout=slave, stderr=slave) as process:
+    with subprocess.Popen([sys.executable, "-c", code], stdout=slave, stderr=slave) as process:
         os.close(slave)
         shown = b""
-        while b"degrees at" not in shown:
+        while label not in shown:
             shown += os.read(master, 4096)  # fails when the work ends without having shown anything
         process.kill()
     os.close(master)

@@ -79,20 +79,21 @@ def refine(
     curve: Curve,
     evaluate: Callable[[np.ndarray], np.ndarray],
     *,
+    sparing=False,
     rule="global",
     bound=np.inf,
     tolerance=TOLERANCE,
 ) -> Curve:
-    """The curve with every local minimum that may be chosen pinned down to the tolerance in log ε.
+    """The curve with every local minimum pinned down to the tolerance in log ε.
 
-    Those beyond the bound may not; by the ``"global"`` rule neither those that are far above the lowest.
+    ``sparing`` leaves out those that cannot be chosen: beyond the bound, and by the ``"global"`` rule far above the lowest.
 
     ``evaluate`` gives values (n, m) for new bandwidths; in each round it is asked about all minima that are not yet closed
     in: three points about the lowest place of a curve through what is known.  Two rounds are the rule.
     """
     log, mean = np.log(curve.bandwidths), curve.mean
-    minima = [k for k in local_minima(mean) if curve.bandwidths[k - 1] < bound]
-    if rule == "global" and minima:
+    minima = [k for k in local_minima(mean) if not sparing or curve.bandwidths[k - 1] < bound]
+    if sparing and rule == "global" and minima:
         limit = mean[minima].min() + _COMPETES * np.ptp(mean[np.isfinite(mean)])
         minima = [k for k in minima if mean[k] <= limit]
     todo = [(log[k - 1], log[k + 1]) for k in minima]

@@ -172,8 +172,14 @@ class GeometricConsistency(BandwidthSelector):
         def refined(new):
             return problem.curve(new, None if between is None else between(new)).per_point
 
-        tolerance = ROUGH_TOLERANCE if engine.estimates else TOLERANCE
-        curve = refine(Curve(bandwidths, scan.per_point), refined, rule=self.rule, bound=bound, tolerance=tolerance)
+        curve = refine(
+            Curve(bandwidths, scan.per_point),
+            refined,
+            sparing=engine.estimates,
+            rule=self.rule,
+            bound=bound,
+            tolerance=ROUGH_TOLERANCE if engine.estimates else TOLERANCE,
+        )
         minima = tuple(
             replace(m, share=float(np.interp(np.log(m.bandwidth), np.log(bandwidths), share)))
             for m in minima_of(curve, bound)
