@@ -94,7 +94,7 @@ def test_D_is_that_of_the_tiled_engine(dim, r):
 
 
 def test_columns_are_a_sample_only_where_neighbourhoods_are_large(monkeypatch):
-    monkeypatch.setattr(neighbors, "_ENOUGH_COLUMNS", 300)
+    monkeypatch.setattr(neighbors, "ENOUGH_COLUMNS", 300)
     X = make_sphere(12_000, random_state=0).data
     engine = NeighborsEngine(X)
     places = np.arange(0, 12_000, 100)

@@ -21,6 +21,24 @@ from .validation import check_choice, check_number
 
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
 
+_PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn"
+        What to do with a graph in several components: warn, and let the first coordinates tell them apart; refuse; or give
+        each component a map of its own.
+    n_landmarks : int, optional
+        Only so many points, a stratified sample, carry the graph; ε and the degrees are those of all points, and the other
+        points get their coordinates by Nyström extension.
+    eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
+        "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, up to 15
+        coordinates of more than 50 000 points by LOBPCG if pyamg is installed, all others by Lanczos.
+"""
+
+
+def _with_map_parameters(cls):
+    """Insert what both maps have in common into the documentation of one."""
+    cls.__doc__ = cls.__doc__.replace("    <parameters of the map>\n", _PARAMETERS)
+    return with_graph_parameters(cls)
+
+
 # Below this the Nyström extension would multiply what is mostly noise.
 _LEAST_EIGENVALUE = 0.05
 
@@ -107,7 +125,7 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         warnings.warn(message, stacklevel=3)
 
 
-@with_graph_parameters
+@_with_map_parameters
 class LaplacianEigenmap(_SpectralMap):
     """Laplacian eigenmap: the smoothest functions on the data as coordinates (Belkin & Niyogi 2003).
 
@@ -123,15 +141,7 @@ class LaplacianEigenmap(_SpectralMap):
         Coordinates of the map.
     bandwidth : float, str or selector, default "gc"
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
-    disconnected : {"warn", "error", "separate"}, default "warn"
-        What to do with a graph in several components: warn, and let the first coordinates tell them apart; refuse; or give
-        each component a map of its own.
-    n_landmarks : int, optional
-        Only so many points, a stratified sample, carry the graph; ε and the degrees are those of all points, and the other
-        points get their coordinates by Nyström extension.
-    eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
-        "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, up to 15
-        coordinates of more than 50 000 points by LOBPCG if pyamg is installed, all others by Lanczos.
+    <parameters of the map>
     self_weights : bool, default True
         Whether W_ii = 1 or 0.
     <parameters of the graph>
@@ -200,7 +210,7 @@ class LaplacianEigenmap(_SpectralMap):
         return spectrum.vectors[:, 1:]
 
 
-@with_graph_parameters
+@_with_map_parameters
 class DiffusionMap(_SpectralMap):
     """Diffusion map: coordinates in which straight distances are diffusion distances (Coifman & Lafon 2006).
 
@@ -216,15 +226,7 @@ class DiffusionMap(_SpectralMap):
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
     diffusion_time : float, default 1.0
         t, in steps of P.
-    disconnected : {"warn", "error", "separate"}, default "warn"
-        What to do with a graph in several components: warn, and let the first coordinates tell them apart; refuse; or give
-        each component a map of its own.
-    n_landmarks : int, optional
-        Only so many points, a stratified sample, carry the graph; ε and the degrees are those of all points, and the other
-        points get their coordinates by Nyström extension.
-    eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
-        "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, up to 15
-        coordinates of more than 50 000 points by LOBPCG if pyamg is installed, all others by Lanczos.
+    <parameters of the map>
     self_weights : bool, default True
         Whether W_ii = 1 or 0.
     <parameters of the graph>

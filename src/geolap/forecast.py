@@ -62,10 +62,11 @@ def forecast(
     check_number("n_points", n, Integral, low=1)
     check_number("n_features", r, Integral, low=1)
     check_choice("task", task, ("selection", "map"))
+    check_choice("engine", engine, ("auto", "tiled", "dense", "device", "neighbors"))
     threads, n_sample = threads or available_threads(), min(n, n_sample or n)
-    if task == "map":
-        return map_cost(n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_sample=n_sample, threads=threads)
     name = engine_for(X, exact=exact) if engine == "auto" else engine
+    if task == "map":
+        return map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_sample=n_sample, threads=threads)
     return selection_cost(name, n, r, n_sample=n_sample, threads=threads)
 
 

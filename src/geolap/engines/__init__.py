@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from ..memory import require_memory
 from ..validation import check_choice, check_number, host_array, is_chunked, on_device
-from .base import Engine, LocalMetrics
-from .cost import Cost, graph_memory, map_cost, neighbor_entries, selection_cost
+from .base import Engine, LocalMetrics, spread_rows
+from .cost import Cost, graph_memory, map_cost, neighbor_entries, selection_cost, selection_memory
 from .dense import DenseEngine
 from .neighbors import NeighborsEngine
 from .pairs import Pairs, given_pairs, nearest_pairs
@@ -32,6 +32,7 @@ __all__ = [
     "make_engine",
     "map_cost",
     "selection_cost",
+    "spread_rows",
 ]
 
 _ENGINES: dict[str, Callable[..., Engine]] = {"dense": DenseEngine, "tiled": TiledEngine, "neighbors": NeighborsEngine}
@@ -64,9 +65,7 @@ def make_engine(X, engine="auto", *, exact=False, cutoff=None, threads=None, sca
     if engine == "auto":
         engine = engine_for(X, exact=exact)
     n, r = X.shape
-    require_memory(
-        selection_cost(engine, n, r).memory, f"The {engine} engine over {n} points with {r} features", _ADVICE[engine]
-    )
+    require_memory(selection_memory(engine, n, r), f"The {engine} engine over {n} points with {r} features", _ADVICE[engine])
     return _ENGINES[engine](host_array(X), cutoff=cutoff, threads=threads, scale=scale)
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "in_unit_box",
     "median_of_some",
     "root_mean_square_distance",
+    "spread_rows",
     "unit_above",
 ]
 
@@ -41,6 +42,12 @@ class LocalMetrics:
     H: np.ndarray
     effective: np.ndarray
     degree_error: np.ndarray | None = None
+
+    @classmethod
+    def joined(cls, parts, *, axis, degree_error=None) -> "LocalMetrics":
+        """Metrics of several groups of evaluation points (axis 0) or bandwidths (axis 1)."""
+        H, effective = [part.H for part in parts], [part.effective for part in parts]
+        return cls(np.concatenate(H, axis=axis), np.concatenate(effective, axis=axis), degree_error)
 
 
 class Engine(Protocol):
@@ -94,6 +101,11 @@ def in_unit_box(X) -> tuple[np.ndarray, float]:
     X /= unit
     X -= center / unit
     return np.ascontiguousarray(X), unit
+
+
+def spread_rows(n_points, most) -> np.ndarray:
+    """At most so many row indices, evenly spread: data is often sorted, and its first rows are not like the others."""
+    return np.linspace(0, n_points - 1, min(n_points, most)).astype(int)
 
 
 def unit_above(half) -> float:

@@ -20,10 +20,26 @@ from itertools import pairwise
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from ..kernel import gaussian
 from .threads import Scratch, checkpoint, in_order
 
-__all__ = ["Boxes", "Cells", "branches", "runs_of"]
+__all__ = [
+    "CHECKED",
+    "FEWEST_CELLS",
+    "FINER",
+    "PILOT",
+    "Boxes",
+    "Cells",
+    "branches",
+    "degree_error",
+    "neighborhood_share",
+    "runs_of",
+]
 
+# Cells in an effective neighbourhood, at first; how many more they are checked against, and at how many points.
+FEWEST_CELLS, FINER, CHECKED = 32, 16, 64
+# Points that tell how many neighbours there are, and how many of them must be neighbours to tell.
+PILOT, _TELLING = 2**14, 16
 # The error in d²/ε² that is none in a sum.
 _EXPONENT_ERROR = 1e-3
 # Weights beyond this many ε, 5e-6 and less, are left out of sums.
@@ -59,6 +75,21 @@ def _gaps(low, high, lows, highs):
     """Squared distances between a box and others."""
     gap = np.maximum(np.maximum(lows - high, low - highs), 0.0)
     return np.einsum("nr,nr->n", gap, gap)
+
+
+def neighborhood_share(sqdist, eps, *, cutoff=None):
+    """The share of all points in an effective neighbourhood, at the lower quartile of some places.
+
+    ``sqdist`` (n, m) are squared distances from these places to pilot points; a place itself among them does not count.
+    """
+    W = gaussian(np.where(sqdist == 0, np.inf, sqdist), eps, cutoff=cutoff)
+    effective = W.sum(axis=1) ** 2 / np.maximum(np.square(W).sum(axis=1), np.finfo(float).tiny)
+    return max(np.quantile(effective, 0.25), _TELLING) / sqdist.shape[1]
+
+
+def degree_error(degrees, truth) -> float:
+    """Relative error of degrees up to a common factor: half the width of the middle two thirds of log ratios."""
+    return 0.5 * float(np.subtract(*np.quantile(np.log(degrees / truth), [0.84, 0.16])))
 
 
 def runs_of(places, *, longest=_TARGETS):
@@ -100,12 +131,17 @@ class Cells:
         if n_cells >= len(X):
             return cls(X, np.ones(len(X)), np.zeros(len(X)), np.ones(len(X)) if rho is None else rho)
         starts = branches(len(X), n_cells)
-        counts = np.diff(starts, append=len(X))
-        centers = np.add.reduceat(X, starts) / counts[:, None]
-        squares = np.add.reduceat(np.einsum("nr,nr->n", X, X), starts) / counts
-        variances = np.maximum(squares - np.einsum("nr,nr->n", centers, centers), 0.0) / X.shape[1]
-        scale = np.ones(n_cells) if rho is None else np.exp(np.add.reduceat(np.log(rho), starts) / counts)
-        return cls(centers, counts.astype(float), variances, scale)
+        counts = np.diff(starts, append=len(X)).astype(float)
+        scale = None if rho is None else np.exp(np.add.reduceat(np.log(rho), starts) / counts)
+        squares = np.add.reduceat(np.einsum("nr,nr->n", X, X), starts)
+        return cls.from_sums(counts, np.add.reduceat(X, starts), squares, scale)
+
+    @classmethod
+    def from_sums(cls, counts, sums, squares, rho=None):
+        """Cells from the number of their points, the sums of coordinates (K, r) and of squared lengths (K,)."""
+        centers = sums / counts[:, None]
+        variances = np.maximum(squares / counts - np.einsum("nr,nr->n", centers, centers), 0.0) / centers.shape[1]
+        return cls(centers, counts, variances, np.ones(len(counts)) if rho is None else rho)
 
     @cached_property
     def boxes(self):
@@ -127,7 +163,7 @@ class Cells:
         # About one centre for all, the factors of the cells serve every tile; if that does not cost too many digits.
         size = np.einsum("nr,nr->n", self.centers, self.centers).max()
         once = np.finfo(np.float32).eps * size * inverse.max() < _EXPONENT_ERROR
-        factors = _factors(self.centers if once else self.centers[:0], inverse if once else inverse[:0], True)
+        factors = _factors(self.centers, inverse, True) if once else None
 
         def of(run):
             checkpoint()
@@ -145,8 +181,10 @@ class Cells:
                 if lost:
                     W[:] = cdist(points, self.centers[part], "sqeuclidean") * (-inverse[part] / scale[:, None])
                 else:
-                    about = None if once else self.centers[part] - center
-                    right = factors.take(part, axis=0) if about is None else _factors(about, inverse[part], True)
+                    if factors is None:
+                        right = _factors(self.centers[part] - center, inverse[part], True)
+                    else:
+                        right = factors.take(part, axis=0)
                     np.matmul(left, right.T, out=W)
                 outside = None if cutoff is None else W * widen[part].astype(np.float32) < -(cutoff**2)
                 np.exp(W, out=W)

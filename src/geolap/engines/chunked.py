@@ -24,24 +24,20 @@ from tqdm.auto import tqdm
 from ..kernel import gaussian, ladder_weights, ladders, reach
 from ..laplacian import density_weights
 from .base import LocalMetrics, in_unit, unit_above
-from .cells import Cells, runs_of
-from .moments import Columns, metrics_from, row_moments
+from .cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of
+from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, n_moments, row_moments
 from .threads import Scratch, one_blas_thread
 
 __all__ = ["ChunkedEngine"]
 
 # Rows of the sample that shapes the cells, and cells at most.
 _SHAPING, _MOST_CELLS = 2**19, 2**17
-# Rows that tell how many neighbours there are, and fewer of them than this do not.
-_PILOT, _TELLING = 2**14, 16
-# Cells in an effective neighbourhood at least and at most, the error of degrees that is good enough, against how many more.
-_FEWEST, _LARGEST, _ERROR, _FINER, _CHECKED = 32, 128, 0.005, 16, 64
-# Effective neighbours beyond which columns are a sample, and how far rows reach then.
-_ENOUGH_COLUMNS, _REACH = 4096, 4.2
+# Cells in an effective neighbourhood at most, and the error of degrees that is good enough.
+_LARGEST, _ERROR = 128, 0.005
 # Numbers that one task may return.
 _HELD = 2**24
-# Tasks in the hands of the scheduler at a time, and points along the side of a tile.
-_AHEAD, _SIDE = 32, 1024
+# Tasks in the hands of the scheduler at a time; points along the side of a tile, and in a row of distances.
+_AHEAD, _SIDE, _PIECE = 32, 1024, 2**14
 
 
 class ChunkedEngine:
@@ -52,6 +48,7 @@ class ChunkedEngine:
         self._ends = np.cumsum([0, *X.chunks[0]])
         self._shape, self._cutoff, self._seed = X.shape, cutoff, seed
         self.estimates = not exact
+        self._center, self._unit = np.zeros(X.shape[1]), 1.0  # until they are known
         found = self._of_chunks(_extent, "first look")
         if not all(finite for *_, finite in found):
             k = [finite for *_, finite in found].index(False)
@@ -99,8 +96,7 @@ class ChunkedEngine:
         epsilons = in_unit(bandwidths, self._unit)
         origin = self._rows(sample)
         plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True) if degrees is None else ((), ())
-        q = 5 + 2 * self._shape[1] + 2 * self._shape[1] ** 2
-        step = max(1, _HELD // (len(sample) * q))
+        step = max(1, _HELD // (len(sample) * n_moments(self._shape[1])))
         found = []
         for first in range(0, len(epsilons), step):
             some = slice(first, first + step)
@@ -117,11 +113,7 @@ class ChunkedEngine:
                 metrics_from(M, eps, working_dim, thinned=thin)
                 for M, eps, thin in zip(moments, epsilons[some], thinned, strict=True)
             ]
-        return LocalMetrics(
-            np.concatenate([local.H for local in found], axis=1),
-            np.concatenate([local.effective for local in found], axis=1),
-            np.array(errors) if degrees is None else None,
-        )
+        return LocalMetrics.joined(found, axis=1, degree_error=np.array(errors) if degrees is None else None)
 
     # How the work is handed out.
 
@@ -129,12 +121,12 @@ class ChunkedEngine:
         """Centre and unit, in which chunks see their points."""
         return dask.delayed((self._center, self._unit))
 
-    def _computed(self, tasks, n_tasks, label):
+    def _computed(self, tasks, n_tasks, label, ahead=_AHEAD):
         """Results of delayed tasks, in order, a few of them at a time: those that wait take memory."""
         tasks = iter(tasks)
         with tqdm(total=n_tasks, desc=label, disable=None, delay=1.0, leave=False) as bar:
-            for first in range(0, n_tasks, _AHEAD):
-                batch = [next(tasks) for _ in range(min(_AHEAD, n_tasks - first))]
+            for first in range(0, n_tasks, ahead):
+                batch = [next(tasks) for _ in range(min(ahead, n_tasks - first))]
                 with one_blas_thread:
                     done = dask.compute(*batch)
                 yield from done
@@ -142,8 +134,7 @@ class ChunkedEngine:
 
     def _of_chunks(self, function, label, *args):
         """``function(chunk, frame, *args)`` of every chunk."""
-        frame = None if function is _extent else self._frame()
-        shared = [dask.delayed(a) for a in args]
+        frame, shared = self._frame(), [dask.delayed(a) for a in args]
         tasks = (dask.delayed(function)(chunk, frame, *shared) for chunk in self._chunks)
         return list(self._computed(tasks, len(self._chunks), label))
 
@@ -155,13 +146,7 @@ class ChunkedEngine:
             for number, (chunk, ends) in enumerate(zip(self._chunks, pairwise(self._ends), strict=True))
         ]
         batches = [_sum_of(tasks[k : k + _AHEAD]) for k in range(0, len(tasks), _AHEAD)]
-        total = 0.0
-        with tqdm(total=len(tasks), desc=label, disable=None, delay=1.0, leave=False) as bar:
-            for batch in batches:
-                with one_blas_thread:
-                    total = total + batch.compute()
-                bar.update(_AHEAD)
-        return total
+        return sum(self._computed(batches, len(batches), label, ahead=1))
 
     def _rows(self, indices):
         """Some points, from wherever they are, in the order asked for."""
@@ -182,7 +167,7 @@ class ChunkedEngine:
     def _grow_cells(self):
         rng = np.random.default_rng(self._seed)
         sample = self._rows(np.sort(rng.choice(len(self), min(len(self), _SHAPING), replace=False)))
-        self._pilot = sample[rng.choice(len(sample), min(len(sample), _PILOT), replace=False)]
+        self._pilot = sample[rng.choice(len(sample), min(len(sample), PILOT), replace=False)]
         tree = _Splits(sample, min(_MOST_CELLS, len(sample) // 4))
         sums = self._total(_cell_sums, "cells", tree)
         self._sums = sums[:, 0], sums[:, 2:], sums[:, 1]
@@ -194,26 +179,19 @@ class ChunkedEngine:
             starts = np.arange(0, len(self._sums[0]), 2**halvings)
             counts, sums, squares = (np.add.reduceat(a, starts) for a in self._sums)
             some = counts > 0
-            counts, centers, squares = counts[some], sums[some] / counts[some, None], squares[some] / counts[some]
-            variances = np.maximum(squares - np.einsum("nr,nr->n", centers, centers), 0.0) / centers.shape[1]
-            self._levels[halvings] = Cells(centers, counts, variances, np.ones(len(counts)))
+            self._levels[halvings] = Cells.from_sums(counts[some], sums[some], squares[some])
         return self._levels[halvings]
 
     def _plan(self, origin, eps):
         """Bandwidth, cells and thinning for it; and the error of the degrees."""
-        sqdist = cdist(origin, self._pilot, "sqeuclidean")
-        sqdist[sqdist == 0] = np.inf
-        W = gaussian(sqdist, eps, cutoff=self._cutoff)
-        effective = W.sum(axis=1) ** 2 / np.maximum(np.square(W).sum(axis=1), np.finfo(float).tiny)
-        share = max(np.quantile(effective, 0.25), _TELLING) / len(self._pilot)
-        thinned = max(1, int(share * len(self) / _ENOUGH_COLUMNS))
+        share = neighborhood_share(cdist(origin, self._pilot, "sqeuclidean"), eps, cutoff=self._cutoff)
+        thinned = max(1, int(share * len(self) / ENOUGH_COLUMNS))
         most = int(np.log2(len(self._sums[0])))
-        halvings = int(np.clip(most - np.ceil(np.log2(_FEWEST / share)), 0, most))
-        checked = self._pilot[:_CHECKED]
-        truth = np.log(self._degrees(max(0, halvings - int(np.log2(_FINER))), checked, eps))
+        halvings = int(np.clip(most - np.ceil(np.log2(FEWEST_CELLS / share)), 0, most))
+        checked = self._pilot[:CHECKED]
+        truth = self._degrees(max(0, halvings - int(np.log2(FINER))), checked, eps)
         while True:
-            ratio = np.log(self._degrees(halvings, checked, eps)) - truth
-            error = 0.5 * float(np.subtract(*np.quantile(ratio, [0.84, 0.16]))) if halvings else np.nan
+            error = degree_error(self._degrees(halvings, checked, eps), truth) if halvings else np.nan
             if error <= _ERROR or halvings == 0 or 2 ** (most - halvings) * share >= _LARGEST:
                 return (eps, self._cells(halvings), thinned), error
             halvings -= 1
@@ -254,8 +232,8 @@ def _take(chunk, frame, rows):
 
 def _nearest(chunk, frame, origin):
     points, least = _points(chunk, frame), np.full(len(origin), np.inf)
-    for first in range(0, len(points), 2**14):
-        sqdist = cdist(origin, points[first : first + 2**14], "sqeuclidean")
+    for first in range(0, len(points), _PIECE):
+        sqdist = cdist(origin, points[first : first + _PIECE], "sqeuclidean")
         sqdist[sqdist == 0] = np.inf
         least = np.minimum(least, sqdist.min(axis=1))
     return np.sqrt(least)
@@ -263,8 +241,8 @@ def _nearest(chunk, frame, origin):
 
 def _sums_at(chunk, frame, origin, epsilons, cutoff):
     points, sums = _points(chunk, frame), np.zeros((len(origin), len(epsilons)))
-    for first in range(0, len(points), 2**14):
-        sqdist = cdist(origin, points[first : first + 2**14], "sqeuclidean")
+    for first in range(0, len(points), _PIECE):
+        sqdist = cdist(origin, points[first : first + _PIECE], "sqeuclidean")
         for k, eps in enumerate(epsilons):
             sums[:, k] += gaussian(sqdist, eps, cutoff=cutoff).sum(axis=1)
     return sums
@@ -330,12 +308,9 @@ def _estimated_moments(chunk, frame, number, _, constant):
                 some = points[starts + rng.integers(0, np.diff(starts, append=len(points)))]
                 by_thinning = {thinned: (Columns(some), some)}
             columns, some = by_thinning[thinned]
-            far = _REACH * eps
+            far = ROW_REACH * eps
             runs = [columns.near(x, far) for x in origin]
-            seen = np.zeros(columns.size, dtype=bool)
-            for k in runs:
-                seen[columns.points(k)] = True
-            targets = np.flatnonzero(seen)
+            targets = columns.seen(runs)
             v = np.zeros(columns.size)
             if len(targets):
                 degrees = np.maximum(cells.sums(some[targets], eps, runs_of(targets), cutoff=cutoff, threads=1), 1.0)

@@ -13,7 +13,7 @@ import numpy as np
 from ..memory import available_memory, in_words
 from .threads import one_blas_thread
 
-__all__ = ["Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_cost"]
+__all__ = ["Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_cost", "selection_memory"]
 
 # What the interpreter and the libraries take besides.
 _BASE = 150e6
@@ -54,21 +54,30 @@ class Cost:
 
 def selection_cost(engine, n, r, *, n_sample=200, threads=1) -> Cost:
     """Of choosing ε for n points with r features with the engine of that name."""
-    n, r, n_sample = float(n), float(r), float(n_sample)
     m = _SCANNED + _REFINED
-    pair = 0.4 + 0.016 * r  # of one weight at one bandwidth, over that of the reference
-    rows = n_sample * m * 12.0 * r
     if engine == "dense":
-        memory, work = 6 * 8 * n * n, 12.0 * n * n * m
+        work = 12.0 * n * n * m
     elif engine == "tiled":
-        memory, work = 8 * n * (4 * r + 4 * _SCANNED), n * n * (_SCANNED * 0.4 + 0.025 * r) + rows * n * 0.08
+        work = n * n * (_SCANNED * 0.4 + 0.025 * r) + n_sample * m * r * n * 0.96
     elif engine == "device":
-        memory, work = 8 * n * (3 * r + 3 * _SCANNED) + 2e9, 0.5 * n * n * 1e-3 * _SCANNED * (1.0 + 0.01 * r)
+        work = 0.5 * n * n * 1e-3 * _SCANNED * (1.0 + 0.01 * r)
     else:  # neighbours, in memory or in chunks
         reached = min(n, 5e4)
-        memory = (28 * n * r + 200 * n if engine == "neighbors" else 3e8) + 8 * n_sample * r * r * 4
-        work = m * (1e8 + n * 1800 * pair + n_sample * reached * (20 + 0.012 * r * r) * 2)
-    return Cost(engine, memory + _BASE, _seconds(work, threads), available_memory())
+        work = m * (1e8 + n * 1800 * (0.4 + 0.016 * r) + n_sample * reached * (20 + 0.012 * r * r) * 2)
+    return Cost(engine, selection_memory(engine, n, r, n_sample=n_sample), _seconds(work, threads), available_memory())
+
+
+def selection_memory(engine, n, r, *, n_sample=200) -> float:
+    """Bytes at the peak of a selection, beside the points themselves."""
+    n = float(n)  # whose square may be more than an integer of fixed size holds
+    needed = {
+        "dense": 6 * 8 * n * n,
+        "tiled": 8 * n * (4 * r + 4 * _SCANNED),
+        "device": 8 * n * (3 * r + 3 * _SCANNED) + 2e9,
+        "neighbors": 28 * n * r + 200 * n + 32 * n_sample * r * r,
+        "chunked": 3e8 + 32 * n_sample * r * r,
+    }
+    return needed[engine] + _BASE
 
 
 def neighbor_entries(n, n_neighbors) -> float:
@@ -81,10 +90,13 @@ def graph_memory(entries) -> float:
     return 55.0 * entries + _BASE
 
 
-def map_cost(n, r, *, n_neighbors, n_landmarks=None, n_sample=200, threads=1) -> Cost:
-    """Of a map of n points with r features: joined with their nearest, or carried by landmarks, ε chosen as well."""
+def map_cost(engine, n, r, *, n_neighbors, n_landmarks=None, n_sample=200, threads=1) -> Cost:
+    """Of a map of n points with r features: joined with their nearest, or carried by landmarks, ε chosen as well.
+
+    The engine chooses it for landmarks; over nearest neighbours these pairs alone count.
+    """
     if n_landmarks is not None:
-        selection = selection_cost("tiled" if n <= 30_000 else "neighbors", n, r, n_sample=n_sample, threads=threads)
+        selection = selection_cost(engine, n, r, n_sample=n_sample, threads=threads)
         # At ε̂ a landmark has some hundred to a thousand others within reach, and so has every point that is extended to.
         entries = min(n_landmarks**2, 1000.0 * n_landmarks)
         work = n * min(n_landmarks, 1000.0) * 40 + entries * 500

@@ -16,8 +16,11 @@ from .base import NO_NEIGHBOURS, LocalMetrics
 from .cells import Boxes
 from .threads import Scratch
 
-__all__ = ["Columns", "metrics_from", "row_moments"]
+__all__ = ["ENOUGH_COLUMNS", "ROW_REACH", "Columns", "metrics_from", "n_moments", "own_columns", "row_moments"]
 
+# Where degrees are estimated, rows end where weights fall below 2e-8, at this many ε; and beyond so many effective
+# neighbours columns are a sample.
+ROW_REACH, ENOUGH_COLUMNS = 4.2, 4096
 # Points that stand together in memory and share a bounding box.
 _RUN = 128
 # A place where no weight is: fills up the last run.
@@ -44,6 +47,13 @@ class Columns:
         """Indices of the points in those runs."""
         return self._boxes.points(runs)
 
+    def seen(self, runs):
+        """Indices of the points in any of several lists of runs, ascending."""
+        seen = np.zeros(self.size, dtype=bool)
+        for some in runs:
+            seen[self.points(some)] = True
+        return np.flatnonzero(seen)
+
     def padded(self, values, fill):
         """Values of the points, with others for those that only fill up the last run, run by run."""
         full = np.full(len(self._about) * _RUN, fill, dtype=float)
@@ -56,6 +66,19 @@ class Columns:
         self._about.take(runs, axis=0, out=A, mode="clip")
         A += (self._centers[runs] - x).astype(A.dtype)[:, None, :]
         return A.reshape(-1, len(x))
+
+
+def n_moments(r) -> int:
+    """Numbers that `row_moments` gives for r features."""
+    return 5 + 2 * r + 2 * r * r
+
+
+def own_columns(here, thinned):
+    """What an evaluation point and its duplicates weigh, in units of a column behind which ``thinned`` points stand.
+
+    The point itself is only one; duplicates are a sample like all others.
+    """
+    return np.maximum(here - 1.0, 0.0) + 1.0 / thinned
 
 
 def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cutoff=None, scratch: Scratch):
@@ -97,10 +120,9 @@ def _second(A, weights, scratch):
 
 def metrics_from(moments, eps, dim, *, rho=1.0, thinned=1.0) -> LocalMetrics:
     """H and effective neighbours at one bandwidth from the sums (n, q); ``thinned`` points stand behind each column."""
-    r = int(np.sqrt((moments.shape[1] - 4) / 2.0))  # q = 5 + 2r + 2r²
+    r = int(np.sqrt((moments.shape[1] - 4) / 2.0))  # the inverse of `n_moments`
     here, density_here, s, s2, sv = moments[:, :5].T
-    # In units of a column: the point itself is only one, its duplicates are a sample like all others.
-    units = np.maximum(here - 1.0, 0.0) + 1.0 / thinned
+    units = own_columns(here, thinned)
     here, density_here = units, density_here * units / np.maximum(here, 1.0)
     first, first2, C, B = np.split(moments[:, 5:], [r, 2 * r, 2 * r + r * r], axis=1)
     C, B = C.reshape(-1, r, r), B.reshape(-1, r, r)

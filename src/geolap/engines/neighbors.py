@@ -21,31 +21,31 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from tqdm.auto import tqdm
 
-from ..kernel import gaussian, ladders
+from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
-from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
-from .cells import Cells, branches, runs_of
+from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance, spread_rows
+from .cells import (
+    CHECKED,
+    FEWEST_CELLS,
+    FINER,
+    PILOT,
+    Cells,
+    branches,
+    degree_error,
+    neighborhood_share,
+    runs_of,
+)
 from .local import Around, metrics_around
-from .moments import Columns, metrics_from, row_moments
+from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, own_columns, row_moments
 from .threads import Scratch, available_threads, in_order
 
 __all__ = ["NeighborsEngine"]
 
-# Rows end where weights fall below 2e-8, at this many ε.
-_REACH = 4.2
-# Effective neighbours beyond which columns are a sample.
-_ENOUGH_COLUMNS = 4096
-# Cells in an effective neighbourhood, at first, and how many more for the degrees that they are checked against.
-_FEWEST_CELLS, _FINER = 32, 16
 # The relative error of degrees that is good enough, as a share of D; and for row sums.
 _ERROR_OF_D, _ROW_SUM_ERROR = 0.5, 0.004
 # So many pairs of targets and points are visited all, without asking; and so many at most.
 _FEW_PAIRS, _MOST_PAIRS = 4 * 10**8, 10**11
-# Points that tell how many neighbours there are, and columns whose degrees are checked.
-_PILOT, _CHECKED = 2**14, 64
-# Fewer neighbours than this among the pilot points do not tell how many there are.
-_TELLING = 16
 # Below this many neighbourhoods' worth of points it is worth while to sort out those that nobody sees.
 _FEW_SEEN = 0.3
 # Up to this dimension second moments are formed; beyond, tangent bases are found by iteration.
@@ -89,7 +89,7 @@ class NeighborsEngine:
         places = np.arange(len(self._X)) if targets is None else np.sort(self._place[targets])
         sums = np.empty((len(places), len(bandwidths)))
         for k, eps in enumerate(in_unit(bandwidths, self._unit)):
-            share = self._share(_spread(len(self._X), _CHECKED), eps)
+            share = self._share(spread_rows(len(self._X), CHECKED), eps)
             checked = list(self._checked(places, eps, share))
             cells = next((cells for cells, error in checked if error <= _ROW_SUM_ERROR), checked[-1][0])
             sums[:, k] = self._sums(cells, places, eps) - 1.0
@@ -102,38 +102,25 @@ class NeighborsEngine:
             self._metrics_at(self._place[sample], eps, working_dim, renormalization)
             for eps in tqdm(in_unit(bandwidths, self._unit), desc=label, disable=None, delay=1.0, leave=False)
         ]
-        return LocalMetrics(
-            np.concatenate([local.H for local, _ in found], axis=1),
-            np.concatenate([local.effective for local, _ in found], axis=1),
-            np.array([error for _, error in found]),
-        )
+        errors = np.array([error for _, error in found])
+        return LocalMetrics.joined([local for local, _ in found], axis=1, degree_error=errors)
 
     def _share(self, places, eps):
-        """The share of all points in an effective neighbourhood, at the lower quartile of some places."""
-        pilot = _spread(len(self._X), _PILOT)
-        sqdist = cdist(self._X[places], self._X[pilot], "sqeuclidean")
-        sqdist[sqdist == 0] = np.inf
-        W = gaussian(sqdist / (self._rho[places][:, None] * self._rho[pilot]), eps, cutoff=self._cutoff)
-        s, s2 = W.sum(axis=1), np.square(W).sum(axis=1)
-        effective = np.quantile(s**2 / np.maximum(s2, np.finfo(float).tiny), 0.25)
-        return max(effective, _TELLING) / len(pilot)
+        """The share of all points in an effective neighbourhood of some places."""
+        pilot = spread_rows(len(self._X), PILOT)
+        sqdist = cdist(self._X[places], self._X[pilot], "sqeuclidean") / (self._rho[places][:, None] * self._rho[pilot])
+        return neighborhood_share(sqdist, eps, cutoff=self._cutoff)
 
     def _metrics_at(self, places, eps, dim, renormalization):
         """LocalMetrics of one bandwidth, and the error of the degrees."""
         share = self._share(places, eps)
         sampled, thinned = self._sampled(share, places)
         columns = self._columns(sampled)
-        reach = _REACH * eps * np.sqrt(self._rho[places] * self._rho.max())
+        reach = ROW_REACH * eps * np.sqrt(self._rho[places] * self._rho.max())
         runs = [columns.near(self._X[i], distance) for i, distance in zip(places, reach, strict=True)]
-        seen = np.zeros(columns.size, dtype=bool)
-        scratch = Scratch()
-        for i, some, distance in zip(places, runs, reach, strict=True):
-            index = columns.points(some)
-            if len(places) * share < _FEW_SEEN:
-                A = columns.differences(self._X[i], some, scratch)[: len(index)]
-                index = index[np.einsum("nr,nr->n", A, A) <= distance**2]
-            seen[index] = True
-        targets = np.flatnonzero(seen)
+        targets = columns.seen(runs)
+        if len(places) * share < _FEW_SEEN:
+            targets = self._inside(targets, columns, places, runs, reach)
         scale = None if self._scale is None else LocalScale(columns.rho[targets], self._scale.dim)
         find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
         v = np.zeros(columns.size)
@@ -152,10 +139,19 @@ class NeighborsEngine:
                     return local, error
         return metrics_by(cells), error  # as good as it gets
 
+    def _inside(self, targets, columns, places, runs, reach):
+        """Those of the targets that some evaluation point sees indeed."""
+        seen, scratch = np.zeros(columns.size, dtype=bool), Scratch()
+        for i, some, distance in zip(places, runs, reach, strict=True):
+            index = columns.points(some)
+            A = columns.differences(self._X[i], some, scratch)[: len(index)]
+            seen[index[np.einsum("nr,nr->n", A, A) <= distance**2]] = True
+        return targets[seen[targets]]
+
     def _sampled(self, share, places):
         """Places of the columns, ascending, and how many points stand behind each."""
         n = len(self._X)
-        enough = _ENOUGH_COLUMNS if self._X.shape[1] <= _FEW_DIMENSIONS else _ENOUGH_COLUMNS // 4
+        enough = ENOUGH_COLUMNS if self._X.shape[1] <= _FEW_DIMENSIONS else ENOUGH_COLUMNS // 4
         n_columns = _power_of_two(enough / share)
         if 2 * n_columns > n:
             return np.arange(n), 1.0
@@ -176,14 +172,13 @@ class NeighborsEngine:
     def _checked(self, places, eps, share):
         """More and more cells, each with the error of the degrees that they give at some of the places."""
         n = len(self._X)
-        first = _power_of_two(_FEWEST_CELLS / share)
+        first = _power_of_two(FEWEST_CELLS / share)
         if 2 * first < n and len(places) * n > _FEW_PAIRS:
-            checked = places[_spread(len(places), _CHECKED)]
-            truth = np.log(self._sums(self._cells(min(n, _FINER * first)), checked, eps, alone=True))
-            for n_cells in takewhile(lambda n_cells: 2 * n_cells < n, first * 2 ** np.arange(int(np.log2(_FINER)))):
+            checked = places[spread_rows(len(places), CHECKED)]
+            truth = self._sums(self._cells(min(n, FINER * first)), checked, eps, alone=True)
+            for n_cells in takewhile(lambda n_cells: 2 * n_cells < n, first * 2 ** np.arange(int(np.log2(FINER)))):
                 cells = self._cells(int(n_cells))
-                ratio = np.log(self._sums(cells, checked, eps, alone=True)) - truth
-                yield cells, 0.5 * float(np.subtract(*np.quantile(ratio, [0.84, 0.16])))
+                yield cells, degree_error(self._sums(cells, checked, eps, alone=True), truth)
             if len(places) * n > _MOST_PAIRS:
                 return
         yield self._cells(n), 0.0
@@ -208,9 +203,7 @@ class NeighborsEngine:
             metrics_from(np.array(list(islice(tasks, len(some)))), eps, dim, rho=self._rho[some], thinned=thinned)
             for some in np.split(places, range(_ROWS, len(places), _ROWS))  # moments are larger than metrics
         ]
-        return LocalMetrics(
-            np.concatenate([local.H for local in found]), np.concatenate([local.effective for local in found])
-        )
+        return LocalMetrics.joined(found, axis=0)
 
     def _by_iteration(self, places, eps, dim, sampled, columns, runs, reach, v, thinned):
         steps, scratch = ladders(np.array([eps])), Scratch()
@@ -226,12 +219,14 @@ class NeighborsEngine:
                 sqdist.append(d2[:, inside])
             near, d2 = np.concatenate(seen), np.concatenate(sqdist, axis=1)
             row, column = np.nonzero(d2 == 0)
-            density_here = np.bincount(row, v[near[column]], len(group))[:, None]
+            density_here = np.bincount(row, v[near[column]], len(group))
             d2[row, column] = np.inf
             d2 /= rho[:, None] * columns.rho[near]
             count = np.bincount(row, minlength=len(group))
+            units = own_columns(count, thinned)
+            density_here *= units / np.maximum(count, 1)
             points = self._X[sampled[near]]
-            around = Around(origin, points, d2, v[near, None], count / thinned, density_here / thinned, rho)
+            around = Around(origin, points, d2, v[near, None], units, density_here[:, None], rho)
             return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
 
         groups = np.array_split(np.argsort(places), -(-len(places) // _GROUP))
@@ -239,11 +234,6 @@ class NeighborsEngine:
         for group, found in zip(groups, in_order(of, groups, threads=self._threads, label=None), strict=True):
             H[group], effective[group] = found
         return LocalMetrics(H, thinned * effective)
-
-
-def _spread(n, most):
-    """At most so many indices, evenly spread."""
-    return np.linspace(0, n - 1, min(n, most)).astype(int)
 
 
 def _power_of_two(least):

@@ -10,7 +10,7 @@ from ..search import Curve, choose, log_grid, minima_of, resampled_interval
 from ..selection import Selection
 from ..validation import check_points
 
-__all__ = ["ISOLATED", "BandwidthSelector", "least_of", "locality_bound", "search_grid", "spread_rows"]
+__all__ = ["ISOLATED", "BandwidthSelector", "least_of", "locality_bound", "search_grid"]
 
 # A point whose neighbours weigh less than this together counts as isolated (the paper's γ).
 ISOLATED = 1e-4
@@ -64,11 +64,6 @@ def search_grid(engine, nearest, n_points):
             "rescale the data."
         )
     return log_grid(low, high)
-
-
-def spread_rows(n_points, most):
-    """At most so many row indices, evenly spread: data is often sorted, and its first rows are not like the others."""
-    return np.linspace(0, n_points - 1, min(n_points, most)).astype(int)
 
 
 def locality_bound(bandwidths, effective, n_points, max_share):

@@ -13,12 +13,12 @@ from scipy.optimize import dual_annealing
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from ..engines import make_engine
+from ..engines import make_engine, spread_rows
 from ..engines.pairs import all_pairs
 from ..selection import Selection, Status
 from ..smooth_regression import predicted_classes
 from ..validation import check_labels, check_number
-from .base import BandwidthSelector, search_grid, spread_rows
+from .base import BandwidthSelector, search_grid
 
 __all__ = ["CrossValidation"]
 

@@ -14,9 +14,9 @@ Berry, Giannakis & Harlim, Nonparametric forecasting of low-dimensional dynamica
 
 import numpy as np
 
-from ..engines import make_engine
+from ..engines import make_engine, spread_rows
 from ..search import Curve, log_grid, refine
-from .base import BandwidthSelector, least_of, spread_rows
+from .base import BandwidthSelector, least_of
 
 __all__ = ["KernelSum"]
 
