@@ -1,0 +1,64 @@
+"""Sphinx: how the pages of this folder and the docstrings become a site.  ``make docs`` builds it into docs/_build/html."""
+
+import sys
+from pathlib import Path
+
+import geolap
+
+sys.path.insert(0, str(Path(__file__).parent))  # for gallery_order.py
+
+project = "geolap"
+author = "The geolap developers"
+copyright = "the geolap developers"
+version = release = geolap.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "sphinx_mathjax_offline",  # formulas without a network
+]
+exclude_patterns = ["_build"]
+suppress_warnings = ["toc.empty_glob"]  # pages that not every checkout has are named by patterns
+default_role = "py:obj"
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+templates_path = ["_templates"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False  # the template of a class lists them
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",  # the others are shown, not run
+    "within_subsection_order": "gallery_order.GalleryOrder",
+    "min_reported_time": 1,
+    "show_memory": False,
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+    "thumbnail_size": (400, 280),
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "geolap"
+html_static_path = ["_static"]
+html_css_files = ["style.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "geolap"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}
