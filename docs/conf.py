@@ -1,6 +1,7 @@
 """Sphinx: how the pages of this folder and the docstrings become a site.  ``make docs`` builds it into docs/_build/html."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import geolap
@@ -21,10 +22,8 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "sphinx_mathjax_offline",  # formulas without a network
 ]
 exclude_patterns = ["_build"]
-suppress_warnings = ["toc.empty_glob"]  # pages that not every checkout has are named by patterns
 default_role = "py:obj"
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -39,16 +38,18 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",  # the others are shown, not run
     "within_subsection_order": "gallery_order.GalleryOrder",
-    "min_reported_time": 1,
-    "show_memory": False,
+    "capture_repr": (),
+    "default_thumb_file": str(Path(__file__).parent / "images" / "idea_light.png"),
     "download_all_examples": False,
     "abort_on_example_error": True,
     "thumbnail_size": (400, 280),
 }
 
+mathjax = find_spec("sphinx-mathjax-offline")
 html_theme = "pydata_sphinx_theme"
 html_title = "geolap"
-html_static_path = ["_static"]
+html_static_path = ["_static", *(f"{place}/static" for place in mathjax.submodule_search_locations)]
+mathjax_path = "mathjax/tex-chtml.js"  # formulas need no network
 html_css_files = ["style.css"]
 html_show_sourcelink = False
 html_theme_options = {
@@ -62,3 +63,16 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
+
+
+def list_existing_pages(app, page, source):
+    """Leave pages out of a table of contents that this checkout does not have."""
+    if page in ("guide", "measurements"):
+        lines = source[0].split("\n")
+        source[0] = "\n".join(
+            line for line in lines if not line.isidentifier() or (Path(app.srcdir) / f"{line}.md").exists()
+        )
+
+
+def setup(app):
+    app.connect("source-read", list_existing_pages)

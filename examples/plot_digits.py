@@ -29,10 +29,10 @@ selection.plot(ax)
 ax.set_title("Handwritten digits, 1797 images of 8×8 pixels", loc="left", fontsize=10)
 
 # %%
-# Other programs write the same kernel in other ways (see :doc:`/conversions`).  The defaults are far off:
+# Other programs write the same kernel in other ways (see :doc:`/conversions`).  The default there, 1/n_features, is far off:
 
 gamma = geolap.convert_bandwidth(selection.bandwidth, target="gamma")
-print(f"For scikit-learn's rbf kernels that is gamma = {gamma:.3g} (their default, 1/n_features, is {1 / X.shape[1]:.3g}).")
+print(f"For scikit-learn's rbf kernels that is gamma = {gamma:.3g} (their default is {1 / X.shape[1]:.3g}).")
 
 # %%
 # What the graph at this bandwidth is like, before it is built, and a map of the digits:
@@ -42,7 +42,7 @@ print(geolap.graph_health(X, selection.bandwidth, random_state=0))
 eigenmap = geolap.LaplacianEigenmap(n_components=3, bandwidth=selection.bandwidth).fit(X)
 _, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
 colours = ax.scatter(*eigenmap.embedding_[:, :2].T, c=load_digits().target, cmap="tab10", s=5)
-ax.legend(*colours.legend_elements(), frameon=False, title="digit", loc="center left", bbox_to_anchor=(1, 0.5))
+ax.legend(*colours.legend_elements(), title="digit", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 ax.set_xticks([])
 ax.set_yticks([])
 plt.show()

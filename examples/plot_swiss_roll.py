@@ -37,17 +37,19 @@ for i, j in np.random.default_rng(0).choice(len(X), (6, 2), replace=False):
     paths.append(path)
 
 # %%
-# One of the paths, on the roll and on the map:
+# The longest of the paths, on the roll and on the map.  The strip is four times as long as wide, so that the first three
+# coordinates of the map only bend it along its length; the fourth goes across.
 
 longest = max(paths, key=metric.length)
 figure = plt.figure(figsize=(9, 4), layout="constrained")
 ax = figure.add_subplot(1, 2, 1, projection="3d")
 ax.scatter(*X[:, [0, 2, 1]].T, c=roll.coordinates[:, 0], s=2, alpha=0.4)
 ax.plot(*X[longest][:, [0, 2, 1]].T, "k-", lw=2)
-ax.view_init(12, -75)
+ax.view_init(65, -75)
+ax.set_box_aspect(np.ptp(X[:, [0, 2, 1]], axis=0), zoom=1.25)
 ax.set_axis_off()
 ax = figure.add_subplot(1, 2, 2)
-ax.scatter(*eigenmap.embedding_[:, :2].T, c=roll.coordinates[:, 0], s=2)
-ax.plot(*eigenmap.embedding_[longest, :2].T, "k-", lw=2)
-ax.set(xticks=[], yticks=[], xlabel="first coordinate of the map", ylabel="second")
+ax.scatter(*eigenmap.embedding_[:, [0, 3]].T, c=roll.coordinates[:, 0], s=2)
+ax.plot(*eigenmap.embedding_[longest][:, [0, 3]].T, "k-", lw=2)
+ax.set(xticks=[], yticks=[], xlabel="first coordinate of the map", ylabel="fourth")
 plt.show()

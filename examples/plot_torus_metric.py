@@ -19,7 +19,7 @@ print(model.selection_.explain())
 # %%
 # The torus seen from above is a map that we understand: a ring, on which the upper half of the tube lies over the lower.
 # Where the tube is level the map is true, √det G = 1; where the tube is steep, at both rims, a unit of area on the map holds
-# much more of the torus.  The exact value is 1/|sin a|, with a the angle around the tube from the outer rim.
+# much more of the torus.  The exact value is ``1/|sin a|``, with a the angle around the tube from the outer rim.
 
 flat = geolap.riemannian_metric(X[:, :2], model.laplacian_, intrinsic_dim=2)
 angle = torus.coordinates[:, 0]
@@ -39,8 +39,9 @@ turn = np.degrees(np.arctan2(flat.tangent[chosen, 1, 0], flat.tangent[chosen, 0,
 
 figure, ax = plt.subplots(figsize=(6.4, 5), layout="constrained")
 points = ax.scatter(*X[upper, :2].T, c=np.clip(flat.volume[upper], 1, 4), s=4, cmap="viridis")
-ellipses = {"units": "xy", "offsets": X[chosen, :2], "offset_transform": ax.transData}
-ax.add_collection(EllipseCollection(width, height, turn, **ellipses, facecolors="none", edgecolors="k", linewidths=0.8))
+place = {"units": "xy", "offsets": X[chosen, :2], "offset_transform": ax.transData}
+ellipses = EllipseCollection(width, height, turn, facecolors="none", edgecolors="k", linewidths=0.8, **place)
+ax.add_collection(ellipses)
 figure.colorbar(points, label="√det G, area of the torus in a unit of the map")
 ax.set_aspect("equal")
 ax.set_axis_off()
