@@ -52,6 +52,7 @@ html_static_path = ["_static", *(f"{place}/static" for place in mathjax.submodul
 mathjax_path = "mathjax/tex-chtml.js"  # formulas need no network
 html_css_files = ["style.css"]
 html_show_sourcelink = False
+html_sidebars = {"quick_start": [], "changelog": []}  # pages without others beneath them
 html_theme_options = {
     "logo": {"text": "geolap"},
     "navbar_align": "left",

@@ -1,7 +1,7 @@
-"""Draw the picture of the front page and the README: python docs/pictures.py
+"""Draw the pictures of the README and of the first pages: python docs/pictures.py
 
-A spiral at a bandwidth that is too small, right, and too large, with the distortion D(ε) beneath; once for a light page and
-once for a dark one.
+A spiral at a bandwidth that is too small, right, and too large, with the distortion D(ε) beneath, once for a light page and
+once for a dark one; and the distortion of the digits.
 """
 
 from io import BytesIO
@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import LineCollection
 from PIL import Image
+from sklearn.datasets import load_digits
 
 import geolap
 
@@ -29,7 +30,7 @@ def spiral(n=1200, noise=0.1, seed=3):
     return points + noise * rng.standard_normal(points.shape)
 
 
-def draw(colours):
+def draw_idea(colours):
     ink, grey, blue, orange = colours
     X = spiral()
     selection = geolap.select_bandwidth(X, n_sample=None, random_state=0)
@@ -83,9 +84,17 @@ def draw(colours):
     return figure
 
 
+def draw_digits():
+    figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    geolap.select_bandwidth(load_digits().data, random_state=0).plot(ax)
+    ax.set_title("Handwritten digits, 1797 images of 8×8 pixels", loc="left", fontsize=10)
+    return figure
+
+
 if __name__ == "__main__":
+    draw_digits().savefig(FOLDER / "digits.png", dpi=150)
     for page, colours in INK.items():
         whole = BytesIO()
-        draw(colours).savefig(whole, dpi=150)
+        draw_idea(colours).savefig(whole, dpi=150)
         few_colours = Image.open(whole).quantize(96, method=Image.Quantize.FASTOCTREE)
         few_colours.save(FOLDER / f"idea_{page}.png", optimize=True)
