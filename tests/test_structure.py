@@ -20,7 +20,7 @@ LAYERS = [
     {"dimension", "forecast", "health", "regional"},
     {"graph_laplacian"},
     {"comparison", "embedding", "semi_supervised", "parameter_search"},
-    {"plots", "experiments"},
+    {"anndata", "plots", "experiments"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
@@ -59,6 +59,6 @@ def test_importing_the_package_does_not_import_optional_libraries():
     import subprocess
     import sys
 
-    optional = ("matplotlib", "plotly", "torch", "dask", "faiss", "pyamg")
+    optional = ("matplotlib", "plotly", "torch", "dask", "faiss", "pyamg", "anndata", "networkx")
     code = f"import sys, geolap; print([m for m in {optional} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

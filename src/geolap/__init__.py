@@ -1,6 +1,6 @@
 """geolap: graph Laplacians at the scale that the geometry of the data asks for."""
 
-from . import datasets
+from . import anndata, datasets
 from .comparison import Comparison, compare_bandwidths
 from .consistency import DistortionCurve, distortion
 from .dimension import DimensionEstimate, dimension_range, intrinsic_dimension
@@ -59,6 +59,7 @@ __all__ = [
     "Semigroup",
     "SingerRate",
     "Status",
+    "anndata",
     "compare_bandwidths",
     "convert_bandwidth",
     "datasets",
