@@ -2,6 +2,7 @@
 # make test   the whole test suite
 # make lint   style and types
 # make docs   the documentation, into docs/_build/html
+# make reproduction  the paper's figures and tables, into docs (about an hour)
 # make bench  speed, as ratios against a plain reference
 # Each sets up .venv by itself.
 
@@ -9,7 +10,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs reproduction bench clean
 
 demo: $(STAMP)-core
 	$(BIN)/python examples/plot_digits.py
@@ -24,6 +25,9 @@ lint: $(STAMP)-dev
 
 docs: $(STAMP)-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto docs docs/_build/html
+
+reproduction: $(STAMP)-dev
+	$(BIN)/geolap reproduce all --output docs
 
 bench: $(STAMP)-dev
 	$(BIN)/python benchmarks/speed.py
