@@ -45,6 +45,18 @@ class DimensionEstimate:
     bandwidth: float
     selection: Selection | None = field(default=None, repr=False)
 
+    def _repr_html_(self):
+        from .notebook import card, table
+
+        votes = np.bincount(self.per_point, minlength=2)
+        rows = [
+            (dimension or "no neighbours", int(count), f"{count / len(self.per_point):.0%}")
+            for dimension, count in enumerate(votes)
+            if count
+        ]
+        title = f"Dimension {self.vote} at bandwidth {self.bandwidth:.4g}"
+        return card(title, table(("dimension", "votes", "share"), rows))
+
 
 def intrinsic_dimension(X, bandwidth="gc", *, n_sample=200, max_dim=20, random_state=None, threads=None):
     """Intrinsic dimension from the eigengap of local principal components at one scale.

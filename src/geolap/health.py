@@ -69,6 +69,20 @@ class GraphHealth:
             f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"
         )
 
+    def _repr_html_(self):
+        from .notebook import card, table
+
+        least, lower, median, upper, most = (f"{q:.3g}" for q in self.effective_neighbors)
+        rows = [
+            ("components", self.components),
+            ("points in the largest", self.largest_component),
+            ("isolated points", self.isolated),
+            ("duplicates", self.duplicates),
+            ("effective neighbours", f"{median} (quartiles {lower} to {upper}, range {least} to {most})"),
+            ("sparse matrix", f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"),
+        ]
+        return card(f"Graph of {self.n_points} points at bandwidth {self.bandwidth:.4g}", table(("", ""), rows))
+
 
 def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, threads=None):
     """Components, isolated points, effective neighbours and size of a graph, without building it.

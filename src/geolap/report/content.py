@@ -30,7 +30,9 @@ _MOST_POINTS_COMPARED = 20_000
 # So many points carry the maps, landmarks if there are more; no maps if three of them took longer than so many seconds.
 # Eigenvectors are found directly: at ε̂/2 a graph may hang together by threads, where iterations stall.
 _LANDMARKS, _MOST_SECONDS = 2000, 120.0
-_MOST_DRAWN = 1500
+# Of so many coordinates, the first two that are spread over at least this share of the points are drawn: smooth functions
+# are over a third or more, those that only single out a few outliers over next to none.
+_COORDINATES, _LEAST_SPREAD = 12, 0.05
 _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
 _MOST_CATEGORIES = 20
@@ -60,7 +62,7 @@ _AGAIN = {
     Status.FLAT: ("Ask more points", "print(geolap.select_bandwidth(X, n_sample=1000).explain())"),
     Status.LOWER_END: (
         "Remove duplicates and ask again",
-        "import numpy as np\n\nprint(geolap.select_bandwidth(np.unique(X, axis=0)).explain())",
+        "X = sorted(set(map(tuple, X)))\nprint(geolap.select_bandwidth(X).explain())",
     ),
     Status.UPPER_END: ("Look further", "print(geolap.select_bandwidth(X, max_share=0.4).explain())"),
     Status.FALLS_APART: (
@@ -88,7 +90,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Colouring:
-    """What colours the drawn points: ``categories`` and each point's position among them, or ``values`` on a scale."""
+    """What colours the points: ``categories`` and each point's position among them, or ``values`` on a scale."""
 
     title: str
     categories: tuple[str, ...] = ()
@@ -105,21 +107,25 @@ class MapView:
     factor : str
         Its bandwidth in terms of ε̂.
     bandwidth : float
-    places : ndarray (n_drawn, 2)
+    rows : ndarray of int (n,)
+        The points drawn: those of the largest part of the graph, or the landmarks among them.
+    places : ndarray (n, 2)
     ellipses : ndarray (k, n, 2)
         Circles of ``radius`` around some points of the data, as the map shows them.
     radius : float
     components : int
+        Parts of the graph.
     remark : str
-        What went wrong, if something did.
+        What was left out, or went wrong.
     """
 
     factor: str
     bandwidth: float
-    places: np.ndarray = field(repr=False)
-    ellipses: np.ndarray = field(repr=False)
+    rows: np.ndarray = field(default_factory=lambda: np.empty(0, int), repr=False)
+    places: np.ndarray = field(default_factory=lambda: np.empty((0, 2)), repr=False)
+    ellipses: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 2)), repr=False)
     radius: float = 0.0
-    components: int = 1
+    components: int = 0
     remark: str = ""
 
 
@@ -151,8 +157,6 @@ class ReportContent:
     health : HealthCurve or None
     dimension : DimensionCurve or None
     maps : tuple of MapView
-    drawn : ndarray of int
-        Rows of the points on the maps.
     colouring : Colouring or None
     remarks : dict
         For a part of the report ("rivals", "maps", …), a sentence on what is missing or estimated.
@@ -169,7 +173,6 @@ class ReportContent:
     health: HealthCurve | None = None
     dimension: DimensionCurve | None = None
     maps: tuple[MapView, ...] = ()
-    drawn: np.ndarray = field(default_factory=lambda: np.empty(0, int), repr=False)
     colouring: Colouring | None = None
     remarks: dict[str, str] = field(default_factory=dict)
 
@@ -209,18 +212,12 @@ def content_of(X, *, selection=None, comparison=None, labels=None, name=None, ra
     if n > _MOST_POINTS_OF_SPECTRUM:
         some = points[np.sort(random.choice(n, _MOST_POINTS_OF_SPECTRUM, replace=False))]
         remarks["dimension"] = f"From a random {_MOST_POINTS_OF_SPECTRUM} of the {n} points."
-    drawn = np.sort(random.choice(n, min(n, _MOST_DRAWN), replace=False))
-    maps, density = _maps(points, selection.bandwidth, drawn, seed, remarks)
-    colouring = None
-    if maps:
-        colouring = _density(density) if given is None else _colouring(given, drawn)
-        if n > len(drawn):
-            remarks.setdefault("maps", f"{len(drawn)} of the {n} points are drawn.")
+    maps, density = _maps(points, selection.bandwidth, seed, remarks)
     return ReportContent(
         name=name,
         answer=_answer(selection, name),
         selection=selection,
-        snippets=_snippets(selection, given),
+        snippets=_snippets(selection, given, maps),
         n_points=n,
         n_features=r,
         features=tuple(str(column) for column in getattr(X, "columns", ())),
@@ -228,8 +225,7 @@ def content_of(X, *, selection=None, comparison=None, labels=None, name=None, ra
         health=health_curve(points, scales, random_state=seed),
         dimension=dimension_curve(some, scales, random_state=seed),
         maps=maps,
-        drawn=drawn,
-        colouring=colouring,
+        colouring=_density(density) if given is None else _colouring(given),
         remarks=remarks,
     )
 
@@ -242,10 +238,16 @@ def _answer(selection, name):
     return _ANSWERS[selection.status].format(f"{selection.bandwidth:.4g}", name)
 
 
-def _snippets(selection, labels=None):
+def _snippets(selection, labels=None, maps=()):
     bandwidth, gamma = f"{selection.bandwidth:.6g}", convert_bandwidth(selection.bandwidth, target="gamma")
     clusters = 8 if labels is None or labels.dtype.kind == "f" else min(len(set(labels.tolist()) - {None}), _MOST_CATEGORIES)
     title, again = _AGAIN[selection.status]
+    outliers = any("a few points" in view.remark for view in maps if view.factor == "ε̂")
+    remedy = Snippet(
+        "Map the data without the pull of outliers",
+        "import geolap\n\neigenmap = geolap.LaplacianEigenmap(local_scale=10).fit(X)  # a bandwidth that varies\n"
+        "embedding = eigenmap.embedding_",
+    )
     return (
         Snippet(
             "Build with this bandwidth",
@@ -259,7 +261,8 @@ def _snippets(selection, labels=None):
             f"gamma = {gamma:.6g}  # exp(−gamma d²) = exp(−d²/ε²)\n"
             f'clusters = SpectralClustering(n_clusters={max(clusters, 2)}, affinity="rbf", gamma=gamma).fit_predict(X)',
         ),
-        Snippet(title, f"import geolap\n\n{again}" if not again.startswith("import") else f"import geolap\n{again}"),
+        *([remedy] if outliers else []),
+        Snippet(title, f"import geolap\n\n{again}"),
     )
 
 
@@ -302,9 +305,10 @@ def _rival(row: ComparisonRow, *warned):
     )
 
 
-def _maps(points, bandwidth, drawn, seed, remarks):
-    """Maps at half, once and twice the bandwidth, and the density at the drawn points."""
+def _maps(points, bandwidth, seed, remarks):
+    """Maps at half, once and twice the bandwidth, and the density of the points at it, NaN where it is not known."""
     n = len(points)
+    density = np.full(n, np.nan)
     landmarks = None
     if n > _LANDMARKS:
         landmarks = _LANDMARKS
@@ -314,54 +318,80 @@ def _maps(points, bandwidth, drawn, seed, remarks):
                 f"Three maps of {n} points would take about {seconds / 60:.0f} minutes, and were left out: "
                 "geolap.LaplacianEigenmap(bandwidth=…, n_landmarks=2000).fit(X) makes one."
             )
-            return (), None
-        remarks["maps"] = f"{landmarks} landmarks carry the maps; {len(drawn)} of the {n} points are drawn."
-    fitted = {}
-    views = []
-    for factor, times in (("ε̂", 1.0), ("ε̂/2", 0.5), ("2ε̂", 2.0)):
-        eps = times * bandwidth
-        model = LaplacianEigenmap(2, bandwidth=eps, n_landmarks=landmarks, eigen_solver="dense", random_state=seed)
+            return (), density
+        remarks["maps"] = f"{landmarks} of the {n} points carry the maps, and are drawn."
+    views = {}
+    for factor, times in (("ε̂", 1.0), ("ε̂/2", 0.5), ("2ε̂", 2.0)):  # the first is the one that the others are turned to
+        model = LaplacianEigenmap(
+            min(_COORDINATES, n - 1, (landmarks or n) - 1),
+            bandwidth=times * bandwidth,
+            disconnected="separate",
+            n_landmarks=landmarks,
+            eigen_solver="dense",
+            random_state=seed,
+        )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they would say is told by the number of components
+            warnings.simplefilter("ignore")
             try:
-                fitted[factor] = model.fit(points)
+                model.fit(points)
             except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
-                views.append(MapView(factor, eps, np.empty((0, 2)), np.empty((0, 0, 2)), components=0, remark=str(error)))
+                views[factor] = MapView(factor, times * bandwidth, remark=str(error))
                 continue
-        turn = _turn(model, fitted.get("ε̂", model), drawn)
-        views.append(_view(factor, eps, model, turn, drawn))
-    views[0], views[1] = views[1], views[0]
-    whole = landmarks is None and "ε̂" in fitted
-    return tuple(views), fitted["ε̂"].graph_.degrees[drawn] if whole else None
+        if factor == "ε̂":
+            density[slice(None) if landmarks is None else model.landmarks_] = model.graph_.degrees
+        views[factor] = _view(factor, model, views.get("ε̂"))
+    return (views["ε̂/2"], views["ε̂"], views["2ε̂"]), density
 
 
-def _turn(model, reference, drawn):
-    """The rotation that brings a map closest to another, so that the eye compares like with like."""
-    one, other = (m.embedding_[drawn].astype(float) for m in (model, reference))
-    return orthogonal_procrustes(one - one.mean(axis=0), other - other.mean(axis=0))[0]
-
-
-def _view(factor, eps, model, turn, drawn):
-    places = model.embedding_[drawn] @ turn
-    components = model.n_graph_components_
+def _view(factor, model, reference):
+    """The largest part of a graph on its map, turned towards the reference so that the eye compares like with like."""
+    graph, components = model.graph_, model.n_graph_components_
+    carriers = np.arange(graph.n_points) if model.landmarks_ is None else model.landmarks_
+    part = np.flatnonzero(model.component_labels_ == 0)
+    rows = carriers[part]
+    coordinates = model.embedding_[rows].astype(float)
+    chosen, remark = _spread_out(coordinates)
     if components > 1:
-        parts = f"{components} parts" if components > 2 else "two parts"
-        what = "the map" if components > 2 else "one coordinate"
-        remark = f"The graph has {parts}, and {what} does no more than tell them apart."
-        return MapView(factor, eps, places, np.empty((0, 0, 2)), components=components, remark=remark)
-    own = slice(None) if model.landmarks_ is None else model.landmarks_
-    everywhere = model.embedding_[own] @ turn
-    chosen = _spread(everywhere)
-    values, vectors = np.linalg.eigh(dual_metric(everywhere, model.graph_.laplacian())[chosen])
+        remark = f"The graph has {components} parts; the largest is drawn, {len(part) / graph.n_points:.0%} of it. {remark}"
+    places = coordinates[:, chosen]
+    places = places - places.mean(axis=0)
+    if reference is not None:
+        places = places @ _turn(rows, places, reference)
+    some = _spread(places)
+    values, vectors = np.linalg.eigh(dual_metric(places, graph.restricted(part).laplacian())[some])
     half_axes = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]  # of the image of a unit circle
     longest = np.median(np.linalg.norm(half_axes[:, :, 1], axis=1))
     if not longest > 0:
-        return MapView(factor, eps, places, np.empty((0, 0, 2)))
+        return MapView(factor, graph.bandwidth, rows, places, components=components, remark=remark)
     radius = float(_ELLIPSE_SIZE * np.ptp(places, axis=0).max() / longest)
     angle = np.linspace(0.0, 2.0 * np.pi, 25)
     circle = np.stack([np.cos(angle), np.sin(angle)])
-    ellipses = everywhere[chosen, None, :] + radius * np.swapaxes(half_axes @ circle, 1, 2)
-    return MapView(factor, eps, places, ellipses, radius)
+    ellipses = places[some, None, :] + radius * np.swapaxes(half_axes @ circle, 1, 2)
+    return MapView(factor, graph.bandwidth, rows, places, ellipses, radius, components, remark)
+
+
+def _spread_out(coordinates):
+    """Two coordinates that are not those of a few points alone, and a sentence if they are not the first two."""
+    coordinates = coordinates - coordinates.mean(axis=0)
+    squares = coordinates**2
+    with np.errstate(invalid="ignore"):
+        spread = squares.mean(axis=0) ** 2 / (squares**2).mean(axis=0)
+    found = np.flatnonzero(spread >= _LEAST_SPREAD)[:2]
+    if len(found) < 2:
+        found = np.sort(np.argsort(-np.nan_to_num(spread), kind="stable")[:2])
+        return np.resize(found, 2), "Every coordinate singles out a few points."
+    first, second = found
+    remark = "" if second == 1 else f"Coordinates {first + 1} and {second + 1}; those before single out a few points."
+    return found, remark
+
+
+def _turn(rows, places, reference):
+    """The rotation that brings places closest to those of the same rows in the reference."""
+    _, here, there = np.intersect1d(rows, reference.rows, return_indices=True)
+    if not len(here):
+        return np.eye(2)
+    one, other = places[here], reference.places[there]
+    return orthogonal_procrustes(one - one.mean(axis=0), other - other.mean(axis=0))[0]
 
 
 def _spread(places):
@@ -388,19 +418,19 @@ def _labels(labels, n):
     return np.array([None if gone else f"{v:g}" if numbers else str(v) for gone, v in zip(missing, y.tolist(), strict=True)])
 
 
-def _colouring(labels, drawn):
+def _colouring(labels):
     if labels.dtype.kind == "f":
-        return Colouring("label", values=labels[drawn])
+        return Colouring("label", values=labels)
     names, counts = np.unique([label for label in labels if label is not None], return_counts=True)
     kept = names[np.argsort(-counts, kind="stable")][:_MOST_CATEGORIES].tolist()
     categories = sorted(kept, key=lambda label: (_number(label) is None, _number(label), label))
     position = {label: k for k, label in enumerate(categories)}
     if len(names) > len(kept):
         categories.append(_OTHER)
-    words = [label if label is None else position.get(label, len(kept)) for label in labels[drawn]]
-    if None in words:
+    codes = np.array([-1 if label is None else position.get(label, len(kept)) for label in labels])
+    if (codes < 0).any():
+        codes[codes < 0] = len(categories)
         categories.append(_NO_LABEL)
-    codes = np.array([len(categories) - 1 if word is None else word for word in words])
     return Colouring("label", tuple(categories), codes)
 
 
@@ -411,9 +441,10 @@ def _number(label):
         return None
 
 
-def _density(density):
-    """Density in relation to its median, on a log scale; none where a graph has landmarks only."""
-    if density is None:
+def _density(degrees):
+    """Density in relation to its median, on a log scale."""
+    known = degrees[np.isfinite(degrees)]
+    if not len(known) or not np.median(known) > 0:
         return None
-    positive = np.maximum(density, 1.0)  # a point's own weight
-    return Colouring("density (log₂, over its median)", values=np.log2(positive / np.median(positive)))
+    with np.errstate(divide="ignore"):
+        return Colouring("density, log₂ of its ratio to the median", values=np.log2(degrees / np.median(known)))

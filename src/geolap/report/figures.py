@@ -10,13 +10,22 @@ from html import escape
 
 import numpy as np
 
-__all__ = ["SYMBOLS", "dimension_figure", "health_figure", "map_figure", "selection_figure"]
+__all__ = [
+    "category_style",
+    "colour_limits",
+    "dimension_at",
+    "dimension_figure",
+    "health_figure",
+    "map_figure",
+    "selection_figure",
+]
 
-SYMBOLS = ("circle", "diamond", "x", "triangle-up")
-N_COLOURS = 7
+_SYMBOLS = ("circle", "diamond", "x", "triangle-up")
+_N_COLOURS = 7
 _FONT = {"family": "system-ui, sans-serif", "size": 13, "color": "@ink"}
 _LEFT = 84
 _MOST_SINGULAR_VALUES = 8
+_DECADES = 3.5  # of singular values; below is rounding
 
 
 def selection_figure(content):
@@ -200,7 +209,15 @@ def dimension_figure(content):
         }
     )
     layout = _layout(content, 430)
-    layout["yaxis"] |= {"title": {"text": "singular values σ"}, "type": "log", "domain": [0.44, 1.0], "exponentformat": "power"}
+    layout["yaxis"] |= {"title": {"text": "singular values σ"}, "type": "log", "domain": [0.44, 1.0]}
+    largest = float(curve.singular_values.max())
+    if largest > 0:
+        smallest = curve.singular_values[:, 0][curve.singular_values[:, 0] > 0].min()
+        layout["yaxis"] |= {
+            "range": [max(math.log10(smallest), math.log10(largest) - _DECADES) - 0.3, math.log10(largest) + 0.15],
+            "dtick": 1,
+            "exponentformat": "power",
+        }
     top = max(int(curve.votes.max()), 2)
     layout["yaxis2"] = _axis() | {
         "title": {"text": "dimension"},
@@ -224,22 +241,19 @@ def map_figure(view, content):
     data = []
     places, colouring = view.places, content.colouring
     common = {"type": "scatter", "mode": "markers"}
-    rows = content.drawn
+    rows = view.rows
     if colouring is None:
         data.append(common | _at(places) | {"marker": {"color": "@curve", "size": 4.5, "opacity": 0.8}} | _hover(rows))
     elif colouring.codes is None:
-        marker = {
-            "color": _numbers(colouring.values),
-            "colorscale": "Cividis",
-            "cmin": _rounded(np.nanquantile(colouring.values, 0.02)),
-            "cmax": _rounded(np.nanquantile(colouring.values, 0.98)),
-            "size": 4.5,
-        }
-        words = [f"{colouring.title} {value:.3g}" for value in colouring.values]
-        data.append(common | _at(places) | {"marker": marker} | _hover(rows, words))
+        low, high = colour_limits(colouring)
+        values = colouring.values[rows]
+        marker = {"color": _numbers(values), "cmin": low, "cmax": high, "size": 4.5}
+        marker["colorscale"] = [[k / 4, f"@s{k}"] for k in range(5)]
+        hover = _hover(rows) | {"hovertemplate": f"row %{{customdata}}<br>{colouring.title}: %{{marker.color:.3g}}<extra></extra>"}
+        data.append(common | _at(places) | {"marker": marker} | hover)
     else:
         for code, category in enumerate(colouring.categories):
-            mine = colouring.codes == code
+            mine = colouring.codes[rows] == code
             colour, symbol = category_style(code, colouring.categories)
             marker = {"color": colour, "symbol": symbol, "size": 4.5 if symbol == "circle" else 5.5, "opacity": 0.85}
             words = [escape(_shortened(category, 40), quote=False)] * int(mine.sum())
@@ -265,11 +279,17 @@ def map_figure(view, content):
     }
 
 
+def colour_limits(colouring):
+    """The values at the ends of the colour scale: all but the most extreme few."""
+    low, high = np.quantile(colouring.values[np.isfinite(colouring.values)], (0.02, 0.98))
+    return _rounded(low), _rounded(high)
+
+
 def category_style(code, categories):
     """Colour and symbol of a category; points without a label are grey."""
     if categories[code] in ("no label", "other"):
         return "@artefact", "circle"
-    return f"@c{code % N_COLOURS}", SYMBOLS[(code // N_COLOURS) % len(SYMBOLS)]
+    return f"@c{code % _N_COLOURS}", _SYMBOLS[(code // _N_COLOURS) % len(_SYMBOLS)]
 
 
 def dimension_at(content):
@@ -344,8 +364,6 @@ def _scale_marks(selection, ref, *, interval=False, bound=False):
     top = selection.bandwidths[-1]
     if bound and selection.bound is not None and selection.bound < top:
         shapes.append(_rectangle(selection.bound, top * 10, ref, "@beyond"))
-        if selection.bandwidth < 0.8 * selection.bound:
-            notes.append(_note(selection.bound, "not local →", "@muted") | {"xanchor": "left", "xshift": 2})
     if interval and selection.interval is not None:
         shapes.append(_rectangle(*selection.interval, ref, "@interval"))
     line = {"color": "@choice", "width": 1.5}

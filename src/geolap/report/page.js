@@ -7,13 +7,13 @@
   const toggle = document.getElementById("theme");
   let chosen = null;
 
-  // Colours are names such as "@curve" until a theme gives them a value, under keys that end in "color" only.
+  // Colours are names such as "@curve" until a theme gives them a value, under keys that say that they are colours only.
   const coloured = (value, key, style) => {
-    if (Array.isArray(value)) return value.map((item) => coloured(item, "", style));
+    if (Array.isArray(value)) return value.map((item) => coloured(item, key, style));
     if (value !== null && typeof value === "object") {
       return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, coloured(item, name, style)]));
     }
-    const named = typeof value === "string" && value[0] === "@" && key.toLowerCase().endsWith("color");
+    const named = typeof value === "string" && value[0] === "@" && /color(scale)?$/.test(key);
     return named ? style.getPropertyValue("--" + value.slice(1)).trim() : value;
   };
 
@@ -22,12 +22,12 @@
     for (const [id, figure] of Object.entries(figures)) {
       const { data, layout } = coloured(figure, "", style);
       layout.dragmode = touch ? false : "zoom";
-      layout.width = width && !document.getElementById(id).closest(".maps") ? width : undefined;
-      if (width && document.getElementById(id).closest(".maps")) {
-        layout.width = Math.floor(width / 3) - 24;
-        layout.height = layout.width;
-      }
       layout.autosize = !width;
+      if (width) {
+        const small = document.getElementById(id).closest(".maps") !== null;
+        layout.width = small ? Math.floor(width / 3) - 24 : width;
+        layout.height = small ? layout.width : 0.8 * layout.height;
+      }
       Plotly.react(id, data, layout, { displayModeBar: false, responsive: !width });
     }
   };

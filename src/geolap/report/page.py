@@ -17,7 +17,15 @@ import numpy as np
 
 from ..kernel import convert_bandwidth
 from .content import ReportContent
-from .figures import category_style, dimension_at, dimension_figure, health_figure, map_figure, selection_figure
+from .figures import (
+    category_style,
+    colour_limits,
+    dimension_at,
+    dimension_figure,
+    health_figure,
+    map_figure,
+    selection_figure,
+)
 
 __all__ = ["page_of"]
 
@@ -176,12 +184,13 @@ def _why(content):
             ],
             texts=("remark",),
         )
+    figure = selection_figure(content)
     words = f"Distortion against bandwidth, lowest at {chosen}; {len(selection.minima)} minima."
     html = (
-        f'<section id="why"><h2>Why this bandwidth</h2><p>{text}</p>{_figure("curve", words, key, selection_figure, content)}'
+        f'<section id="why"><h2>Why this bandwidth</h2><p>{text}</p>{_figure("curve", words, key, figure)}'
         f"{_remark(content, 'rivals')}{_details('The numbers', minima + curve + others)}</section>"
     )
-    return html, {"curve": selection_figure(content)}
+    return html, {"curve": figure}
 
 
 def _graph(content):
@@ -207,13 +216,14 @@ def _graph(content):
     else:
         counted = f"Over evaluation points, which are joined with others up to {health.cutoff:g}ε apart."
     key.append(("dash", "@choice", "isolated points"))
+    figure = health_figure(content)
     words = "Effective neighbours and connected parts of the graph against bandwidth."
     html = (
         f'<section id="graph"><h2>What the graph is like</h2><p>{text}</p>'
-        f'{_figure("health", words, key, health_figure, content)}<p class="remark">{counted}</p>'
+        f'{_figure("health", words, key, figure)}<p class="remark">{counted}</p>'
         f"{_details('The numbers', _table(columns, rows))}</section>"
     )
-    return html, {"health": health_figure(content)}
+    return html, {"health": figure}
 
 
 def _maps(content):
@@ -251,7 +261,7 @@ def _colour_key(colouring):
     if colouring is None:
         return ""
     if colouring.codes is None:
-        low, high = np.nanquantile(colouring.values, (0.02, 0.98))
+        low, high = colour_limits(colouring)
         return (
             f'<ul class="key"><li>{escape(colouring.title)}: {low:.3g} <span class="gradient" role="img" '
             f'aria-label="from dark blue to yellow"></span> {high:.3g}</li></ul>'
@@ -270,8 +280,8 @@ def _dimension(content):
     dimension = dimension_at(content)
     at = np.abs(np.log(curve.bandwidths / content.selection.bandwidth)).argmin()
     finding = (
-        f"At ε̂ the largest gap is below the first {dimension}: {curve.shares[at]:.0%} of the evaluation points vote for "
-        f"dimension {dimension}."
+        f"The largest gap between them tells the dimension: at ε̂ {curve.shares[at]:.0%} of the evaluation points vote for "
+        f"{dimension}."
         if dimension
         else "At ε̂ no evaluation point has neighbours."
     )
@@ -286,13 +296,14 @@ def _dimension(content):
         for e, vote, share, values in zip(curve.bandwidths, curve.votes, curve.shares, curve.singular_values, strict=True)
     ]
     table = _table(("ε", "dimension", "share", *(f"σ{k + 1}" for k in range(shown))), rows)
+    figure = dimension_figure(content)
     words = f"Local singular values against bandwidth; dimension {dimension} at the chosen one."
     html = (
         f'<section id="dimension"><h2>How many dimensions</h2><p>{text}</p>'
-        f'{_figure("dimensions", words, key, dimension_figure, content)}{_remark(content, "dimension")}'
+        f'{_figure("dimensions", words, key, figure)}{_remark(content, "dimension")}'
         f"{_details('The numbers', table)}</section>"
     )
-    return html, {"dimensions": dimension_figure(content)}
+    return html, {"dimensions": figure}
 
 
 def _next(content):
@@ -320,9 +331,8 @@ def _foot(content, version):
     return "".join(f"<p>{part}</p>" for part in parts)
 
 
-def _figure(name, words, key, draw, content):
-    height = draw(content)["layout"]["height"]
-    return f"<figure>{_chart(name, words, height)}{_key(key)}</figure>"
+def _figure(name, words, key, figure):
+    return f"<figure>{_chart(name, words, figure['layout']['height'])}{_key(key)}</figure>"
 
 
 def _chart(name, words, height):
