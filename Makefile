@@ -1,6 +1,7 @@
 # make demo   choose a bandwidth for scikit-learn's digits
 # make test   the whole test suite
 # make lint   style and types
+# make browser  Chromium for the tests of reports, from Debian's packages unless there is one
 # make bench  speed, as ratios against a plain reference
 # Each sets up .venv by itself.
 
@@ -8,7 +9,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint browser bench clean
 
 demo: $(STAMP)-core
 	$(BIN)/python examples/digits.py
@@ -20,6 +21,10 @@ lint: $(STAMP)-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+browser:
+	command -v chromium chromedriver >/dev/null || \
+		{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium chromium-driver >/dev/null; }
 
 bench: $(STAMP)-dev
 	$(BIN)/python benchmarks/speed.py

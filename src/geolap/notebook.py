@@ -37,7 +37,7 @@ def table(columns, rows, *, marked=None):
         for k, row in enumerate(rows)
     )
     return (
-        '<div style="overflow-x:auto"><table style="border-collapse:collapse;font-size:.9em;font-variant-numeric:tabular-nums">'
+        '<div style="overflow-x:auto"><table style="border-collapse:collapse;font-size:.9em">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -65,7 +65,9 @@ def sparkline(x, y, *, chosen, interval=None, beyond=None):
     if beyond is not None and beyond < x[-1]:
         start = across(beyond)
         width = _WIDTH - start
-        shapes.append(f'<rect x="{start}" y="0" width="{width:.1f}" height="{_HEIGHT - 16}" fill="currentColor" opacity=".1"/>')
+        shapes.append(
+            f'<rect x="{start}" y="0" width="{width:.1f}" height="{_HEIGHT - 16}" fill="currentColor" opacity=".1"/>'
+        )
     if interval is not None:
         start, stop = across(interval[0]), across(interval[1])
         size = f'x="{start}" y="0" width="{max(stop - start, 1):.1f}" height="{_HEIGHT - 16}"'
@@ -79,6 +81,6 @@ def sparkline(x, y, *, chosen, interval=None, beyond=None):
     shapes.append(f'<text x="{_WIDTH - 4}" y="{_HEIGHT - 3}" text-anchor="end" {text}>{x[-1]:.3g}</text>')
     words = f"Score against bandwidth, chosen at {chosen:.4g}"
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" style="max-width:100%;display:block;margin:.5em 0" role="img" '
-        f'aria-label="{escape(words)}">{"".join(shapes)}</svg>'
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" style="max-width:100%;display:block;margin:.5em 0" '
+        f'role="img" aria-label="{escape(words)}">{"".join(shapes)}</svg>'
     )

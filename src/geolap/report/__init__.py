@@ -44,11 +44,9 @@ def write_report(path, X, *, selection=None, comparison=None, labels=None, name=
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(
-            f"A report must be written to a folder that exists; {str(path.parent)!r} was given: create it, or choose another."
+            f"A report must be written to a folder that exists; {str(path.parent)!r} does not: create it, or name another."
         )
-    content = content_of(
-        X, selection=selection, comparison=comparison, labels=labels, name=name, random_state=random_state
-    )
+    content = content_of(X, selection=selection, comparison=comparison, labels=labels, name=name, random_state=random_state)
     _write(path, page_of(content, version=_version()))
     return path
 

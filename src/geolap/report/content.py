@@ -17,7 +17,7 @@ from ..embedding import LaplacianEigenmap
 from ..forecast import forecast
 from ..health import HealthCurve, health_curve
 from ..kernel import convert_bandwidth
-from ..riemannian import dual_metric
+from ..riemannian import dual_metric, indicatrices
 from ..selection import Selection, Status
 from ..selectors import GeometricConsistency
 from ..validation import check_points
@@ -37,8 +37,6 @@ _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
 _MOST_CATEGORIES = 20
 _NO_LABEL, _OTHER = "no label", "other"
-# Ellipses: one for each occupied cell of a grid over the map, the median one so long in relation to the map.
-_ELLIPSE_CELLS, _ELLIPSE_SIZE = 7, 0.045
 
 _ANSWERS = {
     Status.INTERIOR: "Use the bandwidth ε = {} for {}.",
@@ -357,16 +355,7 @@ def _view(factor, model, reference):
     places = places - places.mean(axis=0)
     if reference is not None:
         places = places @ _turn(rows, places, reference)
-    some = _spread(places)
-    values, vectors = np.linalg.eigh(dual_metric(places, graph.restricted(part).laplacian())[some])
-    half_axes = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]  # of the image of a unit circle
-    longest = np.median(np.linalg.norm(half_axes[:, :, 1], axis=1))
-    if not longest > 0:
-        return MapView(factor, graph.bandwidth, rows, places, components=components, remark=remark)
-    radius = float(_ELLIPSE_SIZE * np.ptp(places, axis=0).max() / longest)
-    angle = np.linspace(0.0, 2.0 * np.pi, 25)
-    circle = np.stack([np.cos(angle), np.sin(angle)])
-    ellipses = places[some, None, :] + radius * np.swapaxes(half_axes @ circle, 1, 2)
+    ellipses, radius = indicatrices(places, dual_metric(places, graph.restricted(part).laplacian()))
     return MapView(factor, graph.bandwidth, rows, places, ellipses, radius, components, remark)
 
 
@@ -392,15 +381,6 @@ def _turn(rows, places, reference):
         return np.eye(2)
     one, other = places[here], reference.places[there]
     return orthogonal_procrustes(one - one.mean(axis=0), other - other.mean(axis=0))[0]
-
-
-def _spread(places):
-    """Rows of points all over the map: in each cell of a grid, the one nearest to its centre."""
-    unit = np.ptp(places, axis=0).max() / _ELLIPSE_CELLS
-    cells = (places - places.min(axis=0)) / max(unit, np.finfo(float).tiny)
-    off_centre = ((cells - np.floor(cells) - 0.5) ** 2).sum(axis=1)
-    order = np.argsort(off_centre, kind="stable")
-    return order[np.unique(np.floor(cells[order]), axis=0, return_index=True)[1]]
 
 
 def _labels(labels, n):

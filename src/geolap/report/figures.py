@@ -139,7 +139,7 @@ def health_figure(content):
         share = 100 * health.largest_component / health.n_points
         shares.insert(0, (share, "in the largest part", "@rival", "solid", health.components))
     for share, word, colour, dash, components in shares:
-        parts = {} if components is None else {"customdata": components.tolist()}
+        parts: dict = {} if components is None else {"customdata": components.tolist()}
         extra = "" if components is None else "<br>%{customdata} parts"
         data.append(
             {
@@ -231,7 +231,7 @@ def dimension_figure(content):
     shapes += _scale_marks(selection, "y2 domain")[0]
     clmr = [rival.interval for rival in content.rivals if rival.method == "clmr" and rival.interval]
     if clmr:
-        shapes += [_rectangle(*clmr[0], ref, "@band") for ref in ("y domain", "y2 domain")]
+        shapes += [_rectangle(clmr[0], ref, "@band") for ref in ("y domain", "y2 domain")]
     layout |= {"shapes": shapes, "annotations": notes}
     return {"data": data, "layout": layout}
 
@@ -249,7 +249,9 @@ def map_figure(view, content):
         values = colouring.values[rows]
         marker = {"color": _numbers(values), "cmin": low, "cmax": high, "size": 4.5}
         marker["colorscale"] = [[k / 4, f"@s{k}"] for k in range(5)]
-        hover = _hover(rows) | {"hovertemplate": f"row %{{customdata}}<br>{colouring.title}: %{{marker.color:.3g}}<extra></extra>"}
+        hover = _hover(rows) | {
+            "hovertemplate": f"row %{{customdata}}<br>{colouring.title}: %{{marker.color:.3g}}<extra></extra>"
+        }
         data.append(common | _at(places) | {"marker": marker} | hover)
     else:
         for code, category in enumerate(colouring.categories):
@@ -363,16 +365,17 @@ def _scale_marks(selection, ref, *, interval=False, bound=False):
     notes = [_note(selection.bandwidth, f"<b>ε̂ = {selection.bandwidth:.4g}</b>", "@choice")]
     top = selection.bandwidths[-1]
     if bound and selection.bound is not None and selection.bound < top:
-        shapes.append(_rectangle(selection.bound, top * 10, ref, "@beyond"))
+        shapes.append(_rectangle((selection.bound, top * 10), ref, "@beyond"))
     if interval and selection.interval is not None:
-        shapes.append(_rectangle(*selection.interval, ref, "@interval"))
+        shapes.append(_rectangle(selection.interval, ref, "@interval"))
     line = {"color": "@choice", "width": 1.5}
     at = float(selection.bandwidth)
     shapes.append({"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "xref": "x", "yref": ref, "line": line})
     return shapes, notes
 
 
-def _rectangle(low, high, ref, colour):
+def _rectangle(interval, ref, colour):
+    low, high = interval
     ends = {"x0": float(low), "x1": float(high), "y0": 0, "y1": 1, "xref": "x", "yref": ref}
     return {"type": "rect", "fillcolor": colour, "line": {"width": 0}, "layer": "below"} | ends
 
@@ -418,7 +421,9 @@ def _score_range(selection):
     """From a little below the curve to a little above, or not far above the choice where the curve grows beyond bounds."""
     scores = selection.scores[np.isfinite(selection.scores)]
     low, high = float(scores.min()), float(scores.max())
-    chosen = float(scores[np.abs(np.log(selection.bandwidths[np.isfinite(selection.scores)] / selection.bandwidth)).argmin()])
+    chosen = float(
+        scores[np.abs(np.log(selection.bandwidths[np.isfinite(selection.scores)] / selection.bandwidth)).argmin()]
+    )
     if chosen > 0 and high > 10 * max(chosen, 1.0):
         low, high = 0.0, 4 * max(chosen, 1.0)
     room = 0.08 * ((high - low) or 1.0)

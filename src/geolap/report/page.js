@@ -26,7 +26,7 @@
       if (width) {
         const small = document.getElementById(id).closest(".maps") !== null;
         layout.width = small ? Math.floor(width / 3) - 24 : width;
-        layout.height = small ? layout.width : 0.8 * layout.height;
+        layout.height = small ? layout.width : 0.62 * layout.height;
       }
       Plotly.react(id, data, layout, { displayModeBar: false, responsive: !width });
     }

@@ -36,7 +36,8 @@ def page_of(content: ReportContent, *, version: str) -> str:
     """The whole page."""
     plotly, packed = _plotly()
     style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
-    sections, figures = [], {}
+    sections: list[str] = []
+    figures: dict[str, dict] = {}
     for part in (_why, _graph, _maps, _dimension, _next):
         found = part(content)
         if found is not None:
@@ -99,7 +100,10 @@ def _inside_script(value):
 def _what(content):
     parts = ["geolap report"]
     if content.n_points is not None:
-        parts += [escape(content.name), f"{content.n_points:,} points × {content.n_features:,} features".replace(",", "\u202f")]
+        parts += [
+            escape(content.name),
+            f"{content.n_points:,} points × {content.n_features:,} features".replace(",", "\u202f"),
+        ]
     return " · ".join(parts)
 
 
@@ -157,11 +161,19 @@ def _why(content):
             f"{m.bandwidth:.4g}",
             f"{m.score:.4g}",
             "" if m.share is None else f"{m.share:.0%}",
-            "artefact" if not m.local else "chosen" if m.bandwidth == selection.bandwidth else "clear" if m.clear else "noise",
+            "artefact"
+            if not m.local
+            else "chosen"
+            if m.bandwidth == selection.bandwidth
+            else "clear"
+            if m.clear
+            else "noise",
         )
         for m in selection.minima
     ]
-    minima = _table(("minimum at ε", "score", "neighbourhood holds", "what it is"), rows, chosen=lambda row: row[3] == "chosen")
+    minima = _table(
+        ("minimum at ε", "score", "neighbourhood holds", "what it is"), rows, chosen=lambda row: row[3] == "chosen"
+    )
     curve = _table(
         ("ε", "score"), [(f"{e:.5g}", f"{s:.5g}") for e, s in zip(selection.bandwidths, selection.scores, strict=True)]
     )
@@ -238,7 +250,9 @@ def _maps(content):
         drawn = len(view.places) > 0
         caption = f"<b>{escape(view.factor)} = {view.bandwidth:.4g}</b>{escape(' '.join(facts))}"
         chart = _chart(f"map{k}", f"Map at bandwidth {view.bandwidth:.4g}.", 320) if drawn else ""
-        views.append(f'<figure{" class=chosen" if view.factor == "ε̂" else ""}><figcaption>{caption}</figcaption>{chart}</figure>')
+        views.append(
+            f"<figure{' class=chosen' if view.factor == 'ε̂' else ''}><figcaption>{caption}</figcaption>{chart}</figure>"
+        )
         if drawn:
             charts[f"map{k}"] = map_figure(view, content)
     text = (
@@ -300,7 +314,7 @@ def _dimension(content):
     words = f"Local singular values against bandwidth; dimension {dimension} at the chosen one."
     html = (
         f'<section id="dimension"><h2>How many dimensions</h2><p>{text}</p>'
-        f'{_figure("dimensions", words, key, figure)}{_remark(content, "dimension")}'
+        f"{_figure('dimensions', words, key, figure)}{_remark(content, 'dimension')}"
         f"{_details('The numbers', table)}</section>"
     )
     return html, {"dimensions": figure}
@@ -371,9 +385,7 @@ def _table(columns, rows, *, texts=(), chosen=lambda row: False):
         + "</tr>"
         for row in rows
     )
-    return (
-        f'<div class="table" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    )
+    return f'<div class="table" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _details(title, html):
