@@ -23,7 +23,7 @@ lint: $(STAMP)-dev
 	$(BIN)/mypy
 
 browser:
-	command -v chromium chromedriver >/dev/null || \
+	{ command -v chromium && command -v chromedriver; } >/dev/null || \
 		{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium chromium-driver >/dev/null; }
 
 bench: $(STAMP)-dev
