@@ -1,4 +1,4 @@
-"""What a report says, and that its page is whole, escaped and closed to the network; how it looks is in test_report_browser."""
+"""What a report says, and that its page is whole, escaped and closed to the network; test_report_browser looks at it."""
 
 import builtins
 import json

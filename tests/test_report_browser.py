@@ -263,8 +263,8 @@ def test_notebook_output_follows_the_text_around_it(driver, tmp_path):
     selection = geolap.select_bandwidth(make_swiss_roll(300, random_state=0).data, random_state=0)
     path = tmp_path / "cell.html"
     path.write_text(
-        "<!DOCTYPE html><html data-ready><meta charset=utf-8><meta name=viewport content='width=device-width'><body style='background:#111;color:rgb(238,238,238)'>"
-        + selection._repr_html_(),
+        "<!DOCTYPE html><html data-ready><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+        "<body style='background:#111;color:rgb(238,238,238)'>" + selection._repr_html_(),
         encoding="utf-8",
     )
     page = Page(driver, path, width=400)

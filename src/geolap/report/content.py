@@ -33,6 +33,7 @@ _LANDMARKS, _MOST_SECONDS = 2000, 120.0
 # Of so many coordinates, the first two that are spread over at least this share of the points are drawn: smooth functions
 # are over a third or more, those that only single out a few outliers over next to none.
 _COORDINATES, _LEAST_SPREAD = 12, 0.05
+_WIDEST = 10.0  # radius of the circles drawn, in bandwidths
 _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
 _MOST_CATEGORIES = 20
@@ -211,6 +212,12 @@ def content_of(X, *, selection=None, comparison=None, labels=None, name=None, ra
         some = points[np.sort(random.choice(n, _MOST_POINTS_OF_SPECTRUM, replace=False))]
         remarks["dimension"] = f"From a random {_MOST_POINTS_OF_SPECTRUM} of the {n} points."
     maps, density = _maps(points, selection.bandwidth, seed, remarks)
+    if _pulled(maps):
+        remarks["outliers"] = (
+            "At ε̂ the first coordinates single out a few points that are far from all others, as eigenmaps of data with "
+            "outliers do. A larger bandwidth hides them, and the finer geometry with them; one that varies from place to "
+            "place does not: the code is below."
+        )
     return ReportContent(
         name=name,
         answer=_answer(selection, name),
@@ -240,7 +247,6 @@ def _snippets(selection, labels=None, maps=()):
     bandwidth, gamma = f"{selection.bandwidth:.6g}", convert_bandwidth(selection.bandwidth, target="gamma")
     clusters = 8 if labels is None or labels.dtype.kind == "f" else min(len(set(labels.tolist()) - {None}), _MOST_CATEGORIES)
     title, again = _AGAIN[selection.status]
-    outliers = any("a few points" in view.remark for view in maps if view.factor == "ε̂")
     remedy = Snippet(
         "Map the data without the pull of outliers",
         "import geolap\n\neigenmap = geolap.LaplacianEigenmap(local_scale=10).fit(X)  # a bandwidth that varies\n"
@@ -259,9 +265,14 @@ def _snippets(selection, labels=None, maps=()):
             f"gamma = {gamma:.6g}  # exp(−gamma d²) = exp(−d²/ε²)\n"
             f'clusters = SpectralClustering(n_clusters={max(clusters, 2)}, affinity="rbf", gamma=gamma).fit_predict(X)',
         ),
-        *([remedy] if outliers else []),
+        *([remedy] if _pulled(maps) else []),
         Snippet(title, f"import geolap\n\n{again}"),
     )
+
+
+def _pulled(maps):
+    """Whether outliers take the first coordinates of the map at ε̂."""
+    return any("a few points" in view.remark for view in maps if view.factor == "ε̂")
 
 
 def _known_health(selection):
@@ -356,6 +367,8 @@ def _view(factor, model, reference):
     if reference is not None:
         places = places @ _turn(rows, places, reference)
     ellipses, radius = indicatrices(places, dual_metric(places, graph.restricted(part).laplacian()))
+    if radius > _WIDEST * graph.bandwidth:  # the map is flat nearly everywhere
+        ellipses, radius = ellipses[:0], 0.0
     return MapView(factor, graph.bandwidth, rows, places, ellipses, radius, components, remark)
 
 

@@ -26,6 +26,7 @@
       if (width) {
         const small = document.getElementById(id).closest(".maps") !== null;
         layout.width = small ? Math.floor(width / 3) - 24 : width;
+        layout.font = { ...layout.font, size: 10 };
         layout.height = small ? layout.width : 0.62 * layout.height;
       }
       Plotly.react(id, data, layout, { displayModeBar: false, responsive: !width });
