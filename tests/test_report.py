@@ -12,6 +12,7 @@ import pytest
 
 import geolap
 from geolap.datasets import make_sphere, make_swiss_roll
+from geolap.report import content as content_module
 from geolap.report import selection_page, write_report
 from geolap.report.content import content_of
 from geolap.report.page import page_of
@@ -236,3 +237,10 @@ def test_missing_plotly_is_named_with_its_extra(points, monkeypatch):
     module._plotly.cache_clear()
     with pytest.raises(ImportError, match=r"A report needs plotly, .* pip install 'geolap\[report\]'"):
         geolap.select_bandwidth(points, "median").to_html()
+
+
+def test_slow_rules_are_not_asked_of_many_points(monkeypatch, points):
+    monkeypatch.setitem(content_module._RIVALS, "semigroup", 100)
+    content = content_of(points, random_state=0)
+    assert "semigroup" not in [rival.method for rival in content.rivals]
+    assert "they would take long with 250 points: semigroup." in content.remarks["rivals"]

@@ -29,7 +29,7 @@ def write_report(path, X, *, selection=None, comparison=None, labels=None, name=
     selection : Selection, optional
         By default that of `geolap.GeometricConsistency`.
     comparison : Comparison, optional
-        By default six quick rules are asked, up to 20 000 points.
+        By default six quick rules are asked, up to 20 000 points (fewer of the slower ones).
     labels : array-like (n_points,), optional
         Words or numbers that colour the maps; by default the density does.
     name : str, optional

@@ -24,9 +24,8 @@ from ..validation import check_points
 
 __all__ = ["Colouring", "MapView", "ReportContent", "Rival", "Snippet", "content_of", "content_of_selection"]
 
-_RIVALS = ("rec", "bgh", "semigroup", "clmr", "median", "knn")
-# Rivals visit all pairs; beyond this many points they are left to the user.
-_MOST_POINTS_COMPARED = 20_000
+# Rules that are asked, and of how many points: so that each answers within seconds.
+_RIVALS = {"rec": 20_000, "bgh": 10_000, "semigroup": 2000, "clmr": 20_000, "median": 20_000, "knn": 20_000}
 # So many points carry the maps, landmarks if there are more; no maps if three of them took longer than so many seconds.
 # Eigenvectors are found directly: at ε̂/2 a graph may hang together by threads, where iterations stall.
 _LANDMARKS, _MOST_SECONDS = 2000, 120.0
@@ -194,14 +193,14 @@ def content_of(X, *, selection=None, comparison=None, labels=None, name=None, ra
     remarks: dict[str, str] = {}
     if comparison is not None:
         rivals = tuple(_rival(row) for row in comparison)
-    elif n <= _MOST_POINTS_COMPARED:
-        rivals = tuple(_ask(points, method, seed) for method in _RIVALS)
     else:
-        rivals = ()
-        remarks["rivals"] = (
-            f"Other rules look at all pairs, which are too many among {n} points: pass "
-            "comparison=geolap.compare_bandwidths(X) if you have the time."
-        )
+        rivals = tuple(_ask(points, method, seed) for method, most in _RIVALS.items() if n <= most)
+        left_out = [method for method, most in _RIVALS.items() if n > most]
+        if left_out:
+            remarks["rivals"] = (
+                f"Not asked, because they would take long with {n} points: {', '.join(left_out)}. Pass "
+                "comparison=geolap.compare_bandwidths(X) if you have the time."
+            )
     rivals = tuple(rival for rival in rivals if rival.method != selection.method)
     scales = selection.details.get("scanned", selection.bandwidths)
     if len(scales) > _MOST_SCALES:

@@ -266,7 +266,8 @@ def _maps(content):
     table = _table(("bandwidth", "parts of the graph", "radius of the circles", "remark"), rows, texts=("remark",))
     html = (
         f'<section id="maps"><h2>What the map looks like</h2><p>{text}</p>{_colour_key(content.colouring)}'
-        f'<div class="maps">{"".join(views)}</div>{_remark(content, "outliers")}{_remark(content, "maps")}{_details("The numbers", table)}</section>'
+        f'<div class="maps">{"".join(views)}</div>{_remark(content, "outliers")}{_remark(content, "maps")}'
+        f"{_details('The numbers', table)}</section>"
     )
     return html, charts
 
