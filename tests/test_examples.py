@@ -20,5 +20,16 @@ def test_example_runs(name, capsys):
     assert SAYS[name] in capsys.readouterr().out
 
 
-def test_every_example_is_run_or_draws():
-    assert {path.name for path in FOLDER.glob("*.py")} == {*SAYS, "plot_digits.py"}
+WRITES = ("plot_digits.py", "plot_displays.py", "write_report.py")
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_example_writes_its_file(name, monkeypatch, tmp_path):
+    path = tmp_path / "result"
+    monkeypatch.setattr("sys.argv", [name, f"{path}.html" if name.startswith("write") else f"{path}.png"])
+    runpy.run_path(str(FOLDER / name), run_name="__main__")
+    assert next(tmp_path.iterdir()).stat().st_size > 10_000
+
+
+def test_every_example_is_run():
+    assert {path.name for path in FOLDER.glob("*.py")} == {*SAYS, *WRITES}

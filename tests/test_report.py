@@ -244,3 +244,7 @@ def test_slow_rules_are_not_asked_of_many_points(monkeypatch, points):
     content = content_of(points, random_state=0)
     assert "semigroup" not in [rival.method for rival in content.rivals]
     assert "they would take long with 250 points: semigroup." in content.remarks["rivals"]
+
+
+def test_the_bandwidth_is_the_one_that_the_selector_finds(points):
+    assert content_of(points, random_state=5).selection.bandwidth == geolap.select_bandwidth(points, random_state=5).bandwidth

@@ -186,9 +186,9 @@ def content_of(X, *, selection=None, comparison=None, labels=None, name=None, ra
     points = check_points(X)
     n, r = points.shape
     given = None if labels is None else _labels(labels, n)
-    seed = int(check_random_state(random_state).randint(2**31))
     if selection is None:
-        selection = GeometricConsistency(random_state=seed).fit(X).selection_
+        selection = GeometricConsistency(random_state=random_state).fit(X).selection_
+    seed = int(check_random_state(random_state).randint(2**31))
     name = _name(name)
     remarks: dict[str, str] = {}
     if comparison is not None:
