@@ -4,8 +4,7 @@
 `geolap.report.content`, the charts in `geolap.report.figures`, how it looks in `geolap.report.page`.
 """
 
-import os
-import tempfile
+import uuid
 from pathlib import Path
 
 from .content import content_of, content_of_selection
@@ -42,6 +41,8 @@ def write_report(path, X, *, selection=None, comparison=None, labels=None, name=
         Of the file.
     """
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"A report must be a file; {str(path)!r} is a folder: add a name such as report.html.")
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"A report must be written to a folder that exists; {str(path.parent)!r} does not: create it, or name another."
@@ -71,12 +72,10 @@ def _version():
 
 def _write(path, text):
     """The file is whole or not there."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

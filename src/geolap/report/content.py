@@ -174,6 +174,30 @@ class ReportContent:
     colouring: Colouring | None = None
     remarks: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """The figures below the answer, each with what it is."""
+        selection, facts = self.selection, []
+        if selection.interval is not None:
+            what = "range of scales" if selection.method == "clmr" else "95 % interval"
+            facts.append((what, f"{selection.interval[0]:.4g} – {selection.interval[1]:.4g}"))
+        if self.health is not None:
+            at, median = np.log(self.health.bandwidths), np.log(self.health.effective_neighbors[:, 2])
+            facts.append(("neighbours (median)", f"{np.exp(np.interp(np.log(selection.bandwidth), at, median)):.3g}"))
+        if selection.bound is not None:
+            facts.append(("local up to ε", f"{selection.bound:.4g}"))
+        if self.vote[0]:
+            facts.append(("dimension at ε̂", str(self.vote[0])))
+        return *facts, ("gamma in scikit-learn", f"{convert_bandwidth(selection.bandwidth, target='gamma'):.4g}")
+
+    @property
+    def vote(self) -> tuple[int, float]:
+        """The dimension at the bandwidth next to ε̂ and the share of votes for it; 0 where nothing is known."""
+        if self.dimension is None:
+            return 0, 0.0
+        at = np.abs(np.log(self.dimension.bandwidths / self.selection.bandwidth)).argmin()
+        return int(self.dimension.votes[at]), float(self.dimension.shares[at])
+
 
 def content_of_selection(selection, *, name=None) -> ReportContent:
     """What can be said without the points: the curve, neighbours of the evaluation points, code."""
@@ -331,7 +355,7 @@ def _maps(points, bandwidth, seed, remarks):
     views = {}
     for factor, times in (("ε̂", 1.0), ("ε̂/2", 0.5), ("2ε̂", 2.0)):  # the first is the one that the others are turned to
         model = LaplacianEigenmap(
-            min(_COORDINATES, n - 1, (landmarks or n) - 1),
+            min(_COORDINATES, n - 1),
             bandwidth=times * bandwidth,
             disconnected="separate",
             n_landmarks=landmarks,
@@ -402,12 +426,18 @@ def _labels(labels, n):
         y = y.ravel()
     if y.shape != (n,):
         raise ValueError(f"There must be one label for each of the {n} points; shape {y.shape} was given: pass a column.")
-    missing = np.array([label is None or bool(label != label) is True for label in y.tolist()])
+    numbers = y.dtype.kind in "iuf"
+    if numbers:
+        y = np.where(np.isfinite(y), y, np.nan)
+    missing = np.array([_is_missing(label) for label in y.tolist()])
     distinct = set(y[~missing].tolist())
-    numbers = y.dtype.kind in "biuf" and y.dtype.kind != "b"
-    if numbers and (len(distinct) > _MOST_CATEGORIES or any(value != int(value) for value in distinct)):
-        return y.astype(float)
+    if numbers and (len(distinct) > _MOST_CATEGORIES or not all(float(value).is_integer() for value in distinct)):
+        return y
     return np.array([None if gone else f"{v:g}" if numbers else str(v) for gone, v in zip(missing, y.tolist(), strict=True)])
+
+
+def _is_missing(label):
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
 
 
 def _colouring(labels):

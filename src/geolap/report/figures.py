@@ -13,7 +13,6 @@ import numpy as np
 __all__ = [
     "category_style",
     "colour_limits",
-    "dimension_at",
     "dimension_figure",
     "health_figure",
     "map_figure",
@@ -177,7 +176,7 @@ def health_figure(content):
 def dimension_figure(content):
     """Mean local singular values against ε, those of the tangent directions in colour, and the vote at each ε."""
     curve, selection = content.dimension, content.selection
-    dimension = dimension_at(content)
+    dimension, _ = content.vote
     data = []
     x = _numbers(curve.bandwidths)
     for k in range(min(_MOST_SINGULAR_VALUES, curve.singular_values.shape[1])):
@@ -216,7 +215,7 @@ def dimension_figure(content):
         layout["yaxis"] |= {
             "range": [max(math.log10(smallest), math.log10(largest) - _DECADES) - 0.3, math.log10(largest) + 0.15],
             "dtick": 1,
-            "exponentformat": "power",
+            "tickformat": "~g",
         }
     top = max(int(curve.votes.max()), 2)
     layout["yaxis2"] = _axis() | {
@@ -292,12 +291,6 @@ def category_style(code, categories):
     if categories[code] in ("no label", "other"):
         return "@artefact", "circle"
     return f"@c{code % _N_COLOURS}", _SYMBOLS[(code // _N_COLOURS) % len(_SYMBOLS)]
-
-
-def dimension_at(content):
-    """The vote at the bandwidth next to ε̂."""
-    curve = content.dimension
-    return int(curve.votes[np.abs(np.log(curve.bandwidths / content.selection.bandwidth)).argmin()])
 
 
 def _base():
@@ -420,6 +413,8 @@ def _score_title(selection):
 def _score_range(selection):
     """From a little below the curve to a little above, or not far above the choice where the curve grows beyond bounds."""
     scores = selection.scores[np.isfinite(selection.scores)]
+    if not len(scores):
+        return [0.0, 1.0]
     low, high = float(scores.min()), float(scores.max())
     chosen = float(
         scores[np.abs(np.log(selection.bandwidths[np.isfinite(selection.scores)] / selection.bandwidth)).argmin()]

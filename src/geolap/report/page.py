@@ -13,14 +13,10 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
-import numpy as np
-
-from ..kernel import convert_bandwidth
 from .content import ReportContent
 from .figures import (
     category_style,
     colour_limits,
-    dimension_at,
     dimension_figure,
     health_figure,
     map_figure,
@@ -116,19 +112,7 @@ def _head(content):
         if selection.method in ("gc", "gc_inverse")
         else f"Chosen by the rule {escape(selection.method)}."
     )
-    facts = []
-    if selection.interval is not None:
-        facts.append(("95 % interval" if selection.method != "clmr" else "range of scales", _range(selection.interval)))
-    if content.health is not None:
-        median = content.health.effective_neighbors[:, 2]
-        at = np.interp(np.log(selection.bandwidth), np.log(content.health.bandwidths), np.log(median))
-        facts.append(("neighbours (median)", f"{np.exp(at):.3g}"))
-    if selection.bound is not None:
-        facts.append(("local up to ε", f"{selection.bound:.4g}"))
-    if content.dimension is not None and dimension_at(content):
-        facts.append(("dimension at ε̂", str(dimension_at(content))))
-    facts.append(("gamma in scikit-learn", f"{convert_bandwidth(selection.bandwidth, target='gamma'):.4g}"))
-    cells = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(value)}</dd></div>" for term, value in facts)
+    cells = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(value)}</dd></div>" for term, value in content.facts)
     return (
         f'<h1>{escape(before)}<span class="number">{number}</span>{escape(after)}</h1>\n'
         f'<p class="lead">{lead} A bandwidth is a length, in the unit of the data, for exp(−d²/ε²).</p>\n'
@@ -292,11 +276,9 @@ def _dimension(content):
     curve = content.dimension
     if curve is None:
         return None
-    dimension = dimension_at(content)
-    at = np.abs(np.log(curve.bandwidths / content.selection.bandwidth)).argmin()
+    dimension, share = content.vote
     finding = (
-        f"The largest gap between them tells the dimension: at ε̂ {curve.shares[at]:.0%} of the evaluation points vote for "
-        f"{dimension}."
+        f"The largest gap between them tells the dimension: at ε̂ {share:.0%} of the evaluation points vote for {dimension}."
         if dimension
         else "At ε̂ no evaluation point has neighbours."
     )
