@@ -92,7 +92,7 @@ class Comparison:
             (
                 row["method"],
                 f"{row['bandwidth']:.4g}",
-                "" if row["low"] is None else f"{row['low']:.4g} – {row['high']:.4g}",
+                "" if row["low"] is None else f"{row['low']:.4g}\u00a0–\u00a0{row['high']:.4g}",
                 f"{row['effective_neighbors']:.3g}",
                 row["components"],
                 row["isolated"],

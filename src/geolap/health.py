@@ -81,7 +81,7 @@ class GraphHealth:
             ("effective neighbours", f"{median} (quartiles {lower} to {upper}, range {least} to {most})"),
             ("sparse matrix", f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"),
         ]
-        return card(f"Graph of {self.n_points} points at bandwidth {self.bandwidth:.4g}", table(("", ""), rows))
+        return card(f"Graph of {self.n_points} points at bandwidth {self.bandwidth:.4g}", table((), rows))
 
 
 def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, threads=None):

@@ -26,19 +26,18 @@ def paragraph(text):
     return f'<div style="opacity:.8">{escape(text)}</div>'
 
 
-def table(columns, rows, *, marked=None):
-    """Rows of words, escaped; the marked one in bold."""
+def table(columns, rows):
+    """Rows of words, escaped, below the names of the columns if there are any."""
     cell = "text-align:left;padding:.15em 1.2em .15em 0;background:none"
-    head = "".join(f'<th style="{cell}">{escape(column)}</th>' for column in columns)
+    names = "".join(f'<th style="{cell}">{escape(column)}</th>' for column in columns)
+    head = f"<thead><tr>{names}</tr></thead>" if names else ""
     body = "".join(
-        f'<tr style="background:none{";font-weight:600" if k == marked else ""}">'
-        + "".join(f'<td style="{cell}">{escape(str(value))}</td>' for value in row)
-        + "</tr>"
-        for k, row in enumerate(rows)
+        '<tr style="background:none">' + "".join(f'<td style="{cell}">{escape(str(value))}</td>' for value in row) + "</tr>"
+        for row in rows
     )
     return (
         '<div style="overflow-x:auto"><table style="border-collapse:collapse;font-size:.9em">'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"{head}<tbody>{body}</tbody></table></div>"
     )
 
 
