@@ -260,3 +260,11 @@ def test_labels_from_pandas_may_be_missing_too():
     X = make_sphere(12, random_state=0).data
     labels = pd.Series(["a", pd.NA, "b"] * 4, dtype="string")
     assert content_of(X, labels=labels, random_state=0).colouring.categories == ("a", "b", "no label")
+
+
+def test_a_map_that_failed_leaves_its_reason(content):
+    failed = content_module.MapView("ε̂", 1.0, remark="Eigenvectors must <satisfy> their equation.")
+    page = page_of(replace(content, maps=(failed, *content.maps[1:])), version="1")
+    assert "Eigenvectors must &lt;satisfy&gt; their equation." in page
+    assert "map0" not in figures_in(page)
+    assert "map1" in figures_in(page)

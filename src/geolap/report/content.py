@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
 from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
 from ..comparison import ComparisonRow, compare_bandwidths
 from ..dimension import DimensionCurve, dimension_curve
@@ -37,6 +38,8 @@ _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
 _MOST_CATEGORIES = 20
 _NO_LABEL, _OTHER = "no label", "other"
+# A part that cannot be had leaves its sentence; a report has others.
+_FAILURES = (ValueError, ArithmeticError, MemoryError, RuntimeError, np.linalg.LinAlgError)
 
 _ANSWERS = {
     Status.INTERIOR: "Use the bandwidth ε = {} for {}.",
@@ -318,7 +321,7 @@ def _ask(points, method, seed):
         warnings.simplefilter("always")
         try:
             (row,) = compare_bandwidths(points, [method], random_state=seed)
-        except (ValueError, ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
+        except _FAILURES as error:
             return Rival(method, None, remark=str(error))
     return _rival(row, *(str(warning.message) for warning in heard))
 
@@ -362,11 +365,12 @@ def _maps(points, bandwidth, seed, remarks):
             eigen_solver="dense",
             random_state=seed,
         )
-        with warnings.catch_warnings():
+        # Matrices this small are solved faster by one thread where others want the cores too.
+        with warnings.catch_warnings(), threadpool_limits(1, "blas"):
             warnings.simplefilter("ignore")
             try:
                 model.fit(points)
-            except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
+            except _FAILURES as error:
                 views[factor] = MapView(factor, times * bandwidth, remark=str(error))
                 continue
         if factor == "ε̂":
