@@ -11,7 +11,7 @@ ROOT = Path(geolap.__file__).parent
 
 # From the bottom up: a module may import from its own layer and those below.
 LAYERS = [
-    {"kernel", "laplacian", "tangent", "metric", "memory", "validation"},
+    {"kernel", "laplacian", "tangent", "metric", "memory", "notebook", "validation"},
     {"engines"},
     {"local_scale", "graph", "search", "selection", "datasets", "local_spectrum", "multigrid", "riemannian"},
     {"consistency", "spectrum"},
@@ -20,7 +20,7 @@ LAYERS = [
     {"dimension", "forecast", "health", "regional"},
     {"graph_laplacian"},
     {"comparison", "embedding", "semi_supervised", "parameter_search"},
-    {"anndata", "plots", "experiments"},
+    {"anndata", "plots", "experiments", "report"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))

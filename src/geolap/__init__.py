@@ -3,12 +3,12 @@
 from . import anndata, datasets
 from .comparison import Comparison, compare_bandwidths
 from .consistency import DistortionCurve, distortion
-from .dimension import DimensionEstimate, dimension_range, intrinsic_dimension
+from .dimension import DimensionCurve, DimensionEstimate, dimension_curve, dimension_range, intrinsic_dimension
 from .embedding import DiffusionMap, LaplacianEigenmap
 from .engines import Cost
 from .forecast import forecast
 from .graph_laplacian import GraphLaplacian
-from .health import GraphHealth, graph_health
+from .health import GraphHealth, HealthCurve, graph_health, health_curve
 from .kernel import convert_bandwidth
 from .laplacian import LocalScale
 from .local_scale import neighbor_scale
@@ -37,12 +37,14 @@ __all__ = [
     "Cost",
     "CrossValidation",
     "DiffusionMap",
+    "DimensionCurve",
     "DimensionEstimate",
     "DistortionCurve",
     "Gain",
     "GeometricConsistency",
     "GraphHealth",
     "GraphLaplacian",
+    "HealthCurve",
     "KernelSum",
     "LaplacianClassifier",
     "LaplacianEigenmap",
@@ -63,10 +65,12 @@ __all__ = [
     "compare_bandwidths",
     "convert_bandwidth",
     "datasets",
+    "dimension_curve",
     "dimension_range",
     "distortion",
     "forecast",
     "graph_health",
+    "health_curve",
     "intrinsic_dimension",
     "neighbor_scale",
     "regional_scale",
