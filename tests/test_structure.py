@@ -17,7 +17,7 @@ LAYERS = [
     {"consistency", "spectrum"},
     {"smooth_regression"},
     {"selectors"},
-    {"dimension", "forecast", "health", "regional"},
+    {"dimension", "forecasts", "health", "regional"},
     {"graph_laplacian"},
     {"comparison", "embedding", "semi_supervised", "parameter_search"},
     {"plots", "experiments"},
