@@ -132,6 +132,7 @@ def _kind(column):
 def _member(archive, members, headers, key, name, limits):
     shape, dtype = headers[key]
     limits.check_array(f"'{key}' in {name}", shape, dtype.itemsize)
+    limits.check_packing(f"'{key}' in {name}", members[key].compress_size, members[key].file_size)
     with archive.open(members[key]) as member:
         return npy.read_array(member, allow_pickle=False)
 

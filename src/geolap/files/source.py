@@ -18,6 +18,8 @@ __all__ = ["FileError", "Limits", "Source", "needed_library"]
 
 # What a matrix may have before anybody asks whether that was meant.
 _MOST_COLUMNS = 100_000
+# Beyond this many bytes, something that unpacks to so many times its size is no data.
+_SUSPICIOUS, _MOST_PACKED = 2**30, 200
 # Sparse matrices up to this many bytes are made dense.
 _SMALL = 2**28
 
@@ -48,6 +50,15 @@ class Limits:
             raise FileError(
                 f"{name} may take {in_words(self.bytes)} of memory; {what} would take {in_words(n_bytes)}: give a part of "
                 "it, or raise --max-size."
+            )
+
+    def check_packing(self, name, packed, unpacked):
+        """Refuse a small file that unpacks to a huge one before it fills memory."""
+        self.check_bytes(name, unpacked)
+        if unpacked > _SUSPICIOUS and unpacked > _MOST_PACKED * packed:
+            raise FileError(
+                f"{name} may unpack to {_MOST_PACKED} times its size; {in_words(packed)} would become {in_words(unpacked)} "
+                "or more: unpack it yourself if you trust it."
             )
 
     def check_columns(self, name, n_columns):

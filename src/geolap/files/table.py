@@ -17,8 +17,8 @@ __all__ = ["MISSING", "Frame", "Table", "listed", "table_of"]
 
 # Cells that say that there is nothing.
 MISSING = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nat", "?"))
-# Names of a first column of whole numbers that only counts the rows.
-_COUNTERS = frozenset(("", "index", "id", "row", "rowid", "row_id", "rownames", "row_names", "unnamed: 0"))
+# A first column that counts so many rows is no feature, whatever its name.
+_COUNTED = 5
 # How many names a sentence lists.
 _LISTED = 8
 # Rows whose values are looked at together.
@@ -232,7 +232,7 @@ def _index_column(frame, index, target, name, notes):
         return None
     if frame.is_number(first):
         values = frame.values(first)
-        counts = first.lower() in _COUNTERS and len(values) > 1 and values[0] in (0, 1) and (np.diff(values) == 1).all()
+        counts = len(values) >= _COUNTED and values[0] in (0, 1) and (np.diff(values) == 1).all()
         if counts:
             notes.append("The first column counts the rows and is no feature (--index none makes it one).")
         return first if counts else None

@@ -56,8 +56,8 @@ def read_text(source, limits, *, separator=None, decimal=None, header=None, besi
 class _Lines:
     """Lines of a text stream from the start each time, none of them endless, and no more of them than the limit."""
 
-    def __init__(self, name, stream, limits):
-        self._name, self._stream, self._limits = name, stream, limits
+    def __init__(self, name, size, stream, limits):
+        self._name, self._size, self._stream, self._limits = name, size, stream, limits
         self.comments = 0
 
     def __iter__(self):
@@ -67,7 +67,7 @@ class _Lines:
             if len(line) == _LONGEST:
                 raise FileError(f"{self._name} must have lines of less than 64 MB; one is longer: write one row a line.")
             total += len(line)
-            self._limits.check_bytes(self._name, total)
+            self._limits.check_packing(self._name, self._size, total)
             if line.startswith("#"):
                 self.comments += 1
             elif line.strip():
@@ -89,7 +89,7 @@ def _lines(source, limits, encoding):
             limits.check_bytes(source.name, source.size)
         text = io.TextIOWrapper(stream, encoding=encoding, newline="")
         try:
-            yield _Lines(source.name, text, limits)
+            yield _Lines(source.name, source.size, text, limits)
         finally:
             text.detach()
 

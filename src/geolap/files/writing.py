@@ -23,8 +23,10 @@ def check_output(path, *, kind="table", inputs=()):
 
     ``kind`` is "table", "matrix", "page" or "folder"; ``inputs`` are files that must not be overwritten.
     """
-    if path is None or str(path) == "-":
+    if path is None or (str(path) == "-" and kind == "table"):
         return
+    if str(path) == "-":
+        raise FileError(f"Only tables are written to standard output; -o - was given for a {kind}: name a file.")
     path = Path(path)
     suffixes = {"table": _TABLES, "matrix": _MATRICES, "page": ("html", "htm")}.get(kind)
     suffix = path.suffix.lower().lstrip(".")
