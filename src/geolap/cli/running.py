@@ -32,7 +32,7 @@ class Exit(IntEnum):
 
 
 class Interruptions:
-    """Ctrl-C and requests to end are one line and an exit code, whenever they come; so is a reader that went away."""
+    """Ctrl-C and requests to end are an exit code, whenever they come."""
 
     def __enter__(self):
         if hasattr(signal, "SIGTERM"):
@@ -46,9 +46,6 @@ class Interruptions:
         if kind is KeyboardInterrupt:
             _say("Interrupted.")
             sys.exit(Exit.INTERRUPTED)
-        if kind is BrokenPipeError:
-            _silence_output()
-            sys.exit(Exit.SUCCESS)
 
 
 class Run:
@@ -82,8 +79,11 @@ class Run:
                 with threadpool_limits(self.threads):
                     yield
             sys.stdout.flush()
-        except (typer.Exit, BrokenPipeError):
+        except typer.Exit:
             raise
+        except BrokenPipeError:  # the reader has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(int(Exit.SUCCESS)) from None
         except KeyboardInterrupt:
             self._fail("Interrupted.", Exit.INTERRUPTED)
         except (ValueError, ImportError, MemoryError, OSError) as error:  # the library's are sentences
@@ -176,8 +176,3 @@ def _plain(value):
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _silence_output():
-    """So that the interpreter does not complain about a reader that went away when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

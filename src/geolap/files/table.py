@@ -15,8 +15,10 @@ from .source import FileError
 
 __all__ = ["MISSING", "Frame", "Table", "listed", "table_of"]
 
-# Cells that say that there is nothing.
-MISSING = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nat", "?"))
+# Cells that say that there is nothing; "none" may well be a class.
+MISSING = frozenset(
+    ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NaT", "?")
+)
 # A first column that counts so many rows is no feature, whatever its name.
 _COUNTED = 5
 # How many names a sentence lists.
@@ -267,7 +269,7 @@ def _classes(values, column):
     if values.dtype.kind in "iu":
         return values.astype(np.int64)
     words = [_word(value) for value in values.tolist()]
-    found = np.array([None if word is None or word.strip().lower() in MISSING else word.strip() for word in words], object)
+    found = np.array([None if word is None or word.strip() in MISSING else word.strip() for word in words], object)
     known = [word for word in found if word is not None]
     numbers = _numbers(known)
     if numbers is not None and known and any(number != int(number) for number in numbers if abs(number) < 1e15):

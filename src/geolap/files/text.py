@@ -188,7 +188,7 @@ class _Column:
             if number is not None:
                 numbers[k] = number
                 self.good += 1
-            elif word.lower() in MISSING:
+            elif word in MISSING:
                 self.missing += 1
             elif word.lower() in _TRUTH:
                 numbers[k] = _TRUTH[word.lower()]
@@ -208,7 +208,7 @@ def _assembled(name, order, columns, index, notes):
     for title, column in zip(order, columns, strict=True):
         known = column.good + column.truth
         if column.text:
-            others[title] = np.array([None if cell.lower() in MISSING else cell for cell in column.cells], dtype=object)
+            others[title] = np.array([None if cell in MISSING else cell for cell in column.cells], dtype=object)
         if column.bad == 0 and known:
             if column.truth and column.good:
                 faulty[title] = (
@@ -353,7 +353,7 @@ def _fast_numbers(cells, decimal):
 
 
 def _number(word, decimal):
-    if "_" in word or word.lower() in MISSING:
+    if "_" in word or word in MISSING:
         return None
     try:
         return float(word.replace(",", ".") if decimal == "," else word)
@@ -364,14 +364,14 @@ def _number(word, decimal):
 def _is_word(cell, decimal):
     """Neither a number nor nothing."""
     word = cell.strip()
-    return word.lower() not in MISSING and _number(word, decimal) is None
+    return word not in MISSING and _number(word, decimal) is None
 
 
 def _kind(word):
     """What a cell is that is no number."""
     for kind, read in (("complex numbers", complex), ("times", datetime.fromisoformat)):
         with suppress(ValueError):
-            read(word)
+            read(word.replace("_", "?"))
             return kind
     return "text"
 
