@@ -70,7 +70,7 @@ def _option(help, *names, panel=None, **settings):
     )
 
 
-File = Annotated[str, typer.Argument(help="The data: rows are points. - is standard input.")]
+File = Annotated[str, typer.Argument(help="The data: rows are points. - is standard input.", metavar="FILE")]
 Report = Annotated[str | None, _option("Write a page with curves, maps and explanations.", metavar="OUT.html")]
 Strict = Annotated[bool, _option("Exit with code 3 unless the status is a clear minimum.", "--strict")]
 Output = Annotated[str, _option("Where to write: .csv, .tsv, .npy, .npz, .parquet; - is standard output.", "--output", "-o")]

@@ -151,7 +151,7 @@ def show_lines(*texts):
 def _headline(table):
     n, r = table.points.shape
     where = f", array {table.array}" if table.array else ""
-    return f"{table.name.strip(chr(39))}{where}: {n} points, {r} features"
+    return f"{table.name.strip(chr(39))}{where}: {n} points, {r} feature{'' if r == 1 else 's'}"
 
 
 def _console():

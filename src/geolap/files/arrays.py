@@ -185,5 +185,5 @@ def _header(file, name, size):
 
 def brief(error):
     """The first line of what a library says."""
-    text = (str(error) or type(error).__name__).strip().splitlines()[0]
+    text = " ".join((str(error) or type(error).__name__).split())
     return text if len(text) <= 120 else text[:119] + "…"

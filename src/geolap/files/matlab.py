@@ -35,7 +35,9 @@ def read_mat(source, limits, *, array=None, beside=()):
         if kind == "sparse":
             limits.check_sparse(name, shape, "reduce it first, for instance with TruncatedSVD")
             values = loaded(chosen)
-            values = values.toarray() if sparse.issparse(values) else np.asarray(values)
+            if sparse.issparse(values):
+                values.check_format(full_check=True)  # indices that point elsewhere would write there
+                values = values.toarray()
             notes.append("A sparse matrix was made dense.")
         elif kind in _NUMBERS:
             limits.check_array(name, shape, 8)

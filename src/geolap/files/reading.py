@@ -1,14 +1,9 @@
 """One function that reads them all."""
 
-import warnings
-
-from .arrays import brief, read_npy, read_npz
-from .hierarchy import is_mat73, read_hdf5, read_zarr
-from .matlab import read_mat
-from .parquet import read_parquet
+from .isolation import Reader
+from .parsing import COMPILED, parsed
 from .source import FileError, Limits, Source
 from .table import Table, table_of
-from .text import read_text
 
 __all__ = ["FORMATS", "read_table"]
 
@@ -93,46 +88,16 @@ def read_table(
     source = Source.at(path, limits)
     format = format or _format_of(source)
     beside = [column for column in (labels, index) if column is not None]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of libraries, about metadata
-            if format in ("csv", "tsv"):
-                separator = "\t" if format == "tsv" and separator is None else separator
-                frame = read_text(source, limits, separator=separator, decimal=decimal, header=header, beside=beside)
-            elif source.path is not None and source.path.is_dir() and format != "zarr":
-                raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
-            elif format == "npy":
-                frame = read_npy(source, limits)
-            elif format == "parquet":
-                frame = read_parquet(source, limits, beside=beside)
-            else:
-                reader = {"npz": read_npz, "mat": read_mat, "zarr": read_zarr}.get(format, read_hdf5)
-                if format == "mat" and is_mat73(source.head()):
-                    reader = read_hdf5
-                frame = reader(source, limits, array=array, beside=beside)
-            if array is not None and frame.array is None:
-                raise FileError(
-                    f"A .{format} file holds one array; --array {array} was given for {source.name}: leave it out."
-                )
-            return table_of(
-                frame,
-                source.name,
-                format,
-                columns=columns,
-                drop=drop,
-                labels=labels,
-                index=index,
-                missing=missing,
-            )
-    except FileError:
-        raise
-    except MemoryError:
-        raise FileError(f"{source.name} must fit into memory; it does not: give a part of it.") from None
-    except Exception as error:  # of a library that reads the format: whatever it stumbles over, the file is at fault
-        raise FileError(
-            f"{source.name} must be a readable {format} file; reading it failed ({brief(error)}): it was cut short, "
-            "damaged, or is of another kind (--format)."
-        ) from error
+    if format in COMPILED:
+        with Reader() as reader:
+            frame = reader.read(source, format, limits, array=array, beside=beside)
+    else:
+        separator = "\t" if format == "tsv" and separator is None else separator
+        text = {"separator": separator, "decimal": decimal, "header": header}
+        frame = parsed(source, format, limits, array=array, beside=beside, **text)
+    if array is not None and frame.array is None:
+        raise FileError(f"A .{format} file holds one array; --array {array} was given for {source.name}: leave it out.")
+    return table_of(frame, source.name, format, columns=columns, drop=drop, labels=labels, index=index, missing=missing)
 
 
 def _format_of(source):

@@ -23,6 +23,7 @@ MISSING = frozenset(
 _COUNTED = 5
 # How many names a sentence lists.
 _LISTED = 8
+_LONGEST = 60
 # Rows whose values are looked at together.
 _ROWS = 65536
 
@@ -215,7 +216,7 @@ def _some_of(wanted, available, name):
 
 def listed(names):
     """Some names, in words."""
-    names = list(names)
+    names = [name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…" for name in map(str, names)]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(f"'{name}'" for name in names[:_LISTED]) + more
 

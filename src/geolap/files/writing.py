@@ -5,6 +5,7 @@ import os
 import secrets
 import stat
 import sys
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,8 +42,14 @@ def check_output(path, *, kind="table", inputs=()):
     folder = path.resolve().parent
     if not folder.is_dir():
         raise FileError(f"The folder of an output must exist; '{folder}' does not: create it, or write elsewhere.")
-    if not os.access(folder, os.W_OK) and not _is_special(path):
-        raise FileError(f"The folder of an output must be writable; '{folder}' is not: write elsewhere.")
+    if not _is_special(path):
+        try:
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise FileError(
+                f"The folder of an output must be writable; '{folder}' is not ({reason}): write elsewhere."
+            ) from None
     for other in inputs:
         if other is not None and path.exists() and Path(other).exists() and path.samefile(other):
             raise FileError(f"An output must not overwrite its input; '{path}' is both: choose another name.")
