@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .options import (
+    Engine,
     File,
     Graph,
     Method,
@@ -138,6 +139,7 @@ def compare(
         list[Method] | None, typer.Option("--method", "-m", help="Rules to run; all that can by default. May be repeated.")
     ] = None,
     labels: Labels = None,
+    engine: Annotated[Engine, typer.Option(help="What sums over the points (gc).", show_default=True)] = Engine.AUTO,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Write the table: .csv, .tsv, .parquet, …")] = None,
     report: Report = None,
 ):
@@ -149,7 +151,14 @@ def compare(
         from ..comparison import compare_bandwidths
 
         names = [method.value for method in methods] if methods else None
-        comparison = compare_bandwidths(table.points, names, y=table.labels, random_state=running.seed)
+        comparison = compare_bandwidths(
+            table.points,
+            names,
+            y=table.labels,
+            random_state=running.seed,
+            engine=engine.value,
+            threads=running.threads,
+        )
         rows = comparison.as_dicts()
         if output is not None:
             _write(output, {key: [row[key] for row in rows] for key in rows[0]})
