@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_digits
 
 import geolap
 from geolap.cli.commands import app
 from geolap.cli.options import Engine, Format, Method
 from geolap.datasets import make_sphere
-from geolap.files import FORMATS
+from geolap.files import FORMATS, FileError
+from geolap.files.parsing import parsed
+from geolap.files.source import Limits, Source
 from geolap.selectors import METHODS
 
 GEOLAP = [sys.executable, "-m", "geolap"]
@@ -318,8 +319,11 @@ def test_output_works_where_there_are_no_greek_letters(sphere):
     assert "Bandwidth" in told.stdout
 
 
-def test_digits_are_found_from_a_hundred_labels(run, tmp_path):
-    X, y = load_digits(return_X_y=True)
-    np.savez(tmp_path / "digits.npz", X=X, y=np.where(np.arange(len(y)) < 100, y, -1))
-    out = run("classify", tmp_path / "digits.npz", "--labels", "y", "-q")[1]
-    assert (np.array(out.split(), dtype=int) == y).mean() > 0.9
+def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
+    code = "import sys; sys.modules['typer'] = None; from geolap.cli import main; main()"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert told.returncode == 2
+    assert told.stderr == "The command line needs typer, which is not installed: pip install 'geolap[cli]'.\n"
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(FileError, match=r"needs h5py, which is not installed: pip install 'geolap\[files\]'"):
+        parsed(Source("'x.h5'", tmp_path / "x.h5"), "hdf5", Limits.of())

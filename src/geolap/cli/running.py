@@ -148,7 +148,8 @@ def _say(text, title=None, style=""):
     from rich.console import Console
     from rich.text import Text
 
-    line = Text.assemble(*((f"{title}: ", style) for _ in [0] if title), printable(text))
+    line = Text(f"{title}: ", style) if title else Text()
+    line.append(printable(" ".join(str(text).split())), style="")
     Console(stderr=True, soft_wrap=True, highlight=False).print(line)
 
 

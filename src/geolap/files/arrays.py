@@ -40,7 +40,7 @@ def read_npz(source, limits, *, array=None, beside=()):
         for key, info in members.items():
             with archive.open(info) as member:
                 try:
-                    headers[key] = _header(member, f"'{key}' in {source.name}", info.file_size)
+                    headers[key] = _header(member, f"{listed([key])} in {source.name}", info.file_size)
                 except FileError:
                     if array in (None, key) and len(members) == 1:
                         raise  # there is nothing else to read
@@ -49,7 +49,9 @@ def read_npz(source, limits, *, array=None, beside=()):
         shapes = {key: shape for key, (shape, dtype) in headers.items() if dtype.kind in "biuf"}
         chosen = chosen_array(array, shapes, source.name, every=[*members])
         if chosen not in headers:
-            raise FileError(f"'{chosen}' in {source.name} must be an array of numbers; it is not: choose another one.")
+            raise FileError(
+                f"{listed([chosen])} in {source.name} must be an array of numbers; it is not: choose another one."
+            )
         frame = _frame(_member(archive, members, headers, chosen, source.name, limits), source.name)
         others = {
             key: _member(archive, members, headers, key, source.name, limits).ravel()
@@ -78,7 +80,7 @@ def chosen_array(array, shapes, name, *, every=None):
     if not tables:
         held = f"it holds {listed(every)}" if every else "it is empty"
         raise FileError(f"{name} must hold a table of numbers; {held}: write the points as one array of rows and columns.")
-    options = ", ".join(f"'{key}' ({' × '.join(map(str, shapes[key]))})" for key in tables[:8])
+    options = ", ".join(f"{listed([key])} ({' × '.join(map(str, shapes[key]))})" for key in tables[:8])
     more = f" and {len(tables) - 8} more" if len(tables) > 8 else ""
     raise FileError(f"{name} must hold one table, or be told which; it holds {options}{more}: choose one with --array.")
 
@@ -131,8 +133,8 @@ def _kind(column):
 
 def _member(archive, members, headers, key, name, limits):
     shape, dtype = headers[key]
-    limits.check_array(f"'{key}' in {name}", shape, dtype.itemsize)
-    limits.check_packing(f"'{key}' in {name}", members[key].compress_size, members[key].file_size)
+    limits.check_array(f"{listed([key])} in {name}", shape, dtype.itemsize)
+    limits.check_packing(f"{listed([key])} in {name}", members[key].compress_size, members[key].file_size)
     with archive.open(members[key]) as member:
         return npy.read_array(member, allow_pickle=False)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .arrays import chosen_array, plain_block
 from .source import FileError, needed_library
-from .table import Frame
+from .table import Frame, listed
 
 __all__ = ["is_mat73", "read_hdf5", "read_zarr"]
 
@@ -149,14 +149,14 @@ def _read(tree, source, limits, array, beside):
     if array is None and annotated:
         if tree.get("X") is None:
             held = [f"{folder}/{key}" for folder in ("obsm", "layers") for key, _ in _members(tree, folder)]
-            instead = f"choose one of {', '.join(held[:8])} with --array" if held else "write the points as X"
+            instead = f"choose one of {listed(held)} with --array" if held else "write the points as X"
             raise FileError(f"{source.name} must hold points; it has no X: {instead}.")
         chosen = "X"
     else:
         shapes = dict(_shapes(tree, root, ""))
         every = list(shapes) if array is None or tree.get(array) is None else [array]
         chosen = chosen_array(array, shapes, source.name, every=every)
-    node, name = tree.get(chosen), f"'{chosen}' in {source.name}"
+    node, name = tree.get(chosen), f"{listed([chosen])} in {source.name}"
     notes = []
     if tree.is_group(node):
         block = _sparse_block(tree, node, name, limits)
@@ -187,7 +187,7 @@ def _annotated(tree, frame, chosen, beside, source, limits):
         frame.names = None if names is None or len(set(names)) < r else [str(name) for name in names]
         others = [f"obsm/{key}" for key, _ in _members(tree, "obsm")]
         if others:
-            frame.notes.append(f"The points are {chosen}; there is also {', '.join(others[:4])} (--array).")
+            frame.notes.append(f"The points are {chosen}; there is also {listed(others)} (--array).")
     columns = [key for key, _ in tree.children(obs)] if tree.is_group(obs) else list(obs.dtype.names or ())
     frame.others = {column: None for column in columns if not column.startswith("_")}
     for column in frame.others.keys() & {*beside}:
@@ -263,7 +263,7 @@ def _sparse_block(tree, node, name, limits):
     parts = {part: tree.get(part, node) for part in ("data", "indices", "indptr")}
     shape = node.attrs.get("shape", node.attrs.get("h5sparse_shape"))
     if kind not in ("csr", "csc") or shape is None or not all(map(tree.is_array, parts.values())):
-        keys = ", ".join(f"'{key}'" for key, _ in list(tree.children(node))[:8])
+        keys = listed(key for key, _ in tree.children(node))
         raise FileError(
             f"{name} must be an array of numbers; it is a folder ({keys or 'empty'}): choose an array inside it."
         )

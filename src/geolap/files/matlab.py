@@ -6,7 +6,7 @@ import numpy as np
 
 from .arrays import chosen_array, plain_block
 from .source import FileError
-from .table import Frame
+from .table import Frame, listed
 
 __all__ = ["read_mat"]
 
@@ -30,7 +30,7 @@ def read_mat(source, limits, *, array=None, beside=()):
         shapes = {variable: shape for variable, (shape, kind) in found.items() if kind in _NUMBERS or kind == "sparse"}
         chosen = chosen_array(array, shapes, source.name, every=list(found))
         shape, kind = found[chosen]
-        name = f"'{chosen}' in {source.name}"
+        name = f"{listed([chosen])} in {source.name}"
         notes = []
         if kind == "sparse":
             limits.check_sparse(name, shape, "reduce it first, for instance with TruncatedSVD")
@@ -46,7 +46,7 @@ def read_mat(source, limits, *, array=None, beside=()):
             raise FileError(f"{name} must be a matrix of numbers; it is a {kind}: save the matrix on its own.")
         frame = Frame(plain_block(np.asarray(values), name), array=chosen, notes=notes)
         for other in found.keys() & {*beside} - {chosen}:
-            limits.check_array(f"'{other}' in {source.name}", found[other][0], 8)
+            limits.check_array(f"{listed([other])} in {source.name}", found[other][0], 8)
             words = _words(loaded(other))
             if len(words) == len(frame.block):
                 frame.others[other] = words

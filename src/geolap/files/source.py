@@ -148,6 +148,7 @@ def needed_library(name, what):
 
 
 def _all_of(stream, name, limits):
+    limits = Limits(limits.bytes / 4, limits.columns)  # held as bytes, and again as what they say
     parts, total = [], 0
     while part := stream.read(2**20):
         total += len(part)
