@@ -125,6 +125,10 @@ HOSTILE = {
     # other places
     "external_link.h5": lambda p: hdf5(p, lambda f: f.update({"X": h5py.ExternalLink("/etc/hostname", "X")})),
     "external_data.h5": lambda p: hdf5(p, lambda f: f.create_dataset("X", (9, 4), "u1", external=[("/etc/passwd", 0, 36)])),
+    "soft_link.h5": lambda p: hdf5(
+        p, lambda f: f.update({"out": h5py.ExternalLink("/etc/hostname", "/"), "X": h5py.SoftLink("/out/X")})
+    ),
+    "own_folder.h5": lambda p: hdf5(p, lambda f: [f.require_group("a").__setitem__(str(k), f["a"]) for k in range(5)]),
     # no numbers
     "text.csv": lambda p: p.write_text("to be, or not\nto be, that is\nthe, question"),
     "nan.npy": lambda p: np.save(p, np.where(X > 1, np.nan, X)),

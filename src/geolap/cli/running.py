@@ -17,7 +17,7 @@ from enum import IntEnum
 
 import typer
 
-__all__ = ["Exit", "Interruptions", "Run"]
+__all__ = ["Exit", "Interruptions", "Run", "printable"]
 
 
 class Exit(IntEnum):
@@ -148,8 +148,9 @@ def _say(text, title=None, style=""):
     from rich.console import Console
     from rich.text import Text
 
-    line = Text(f"{title}: ", style) if title else Text()
-    line.append(printable(" ".join(str(text).split())), style="")
+    line = Text(printable(" ".join(str(text).split())))
+    if title:
+        line = Text.assemble((f"{title}: ", style), line)
     Console(stderr=True, soft_wrap=True, highlight=False).print(line)
 
 

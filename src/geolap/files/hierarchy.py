@@ -5,6 +5,7 @@ columns of ``obs`` as labels.  Nothing outside the file is followed (external li
 zarr's codecs are only those that compress numbers: one of them would unpickle.
 """
 
+from itertools import islice
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -23,7 +24,7 @@ _CODECS = frozenset(
         *("vlen-bytes", "vlen-utf8", "zlib", "zstd"),
     }
 )
-# Arrays that are listed when a tree holds many.
+# Arrays that are listed, and folders that are looked into, when a tree holds many.
 _MOST_LISTED = 1000
 
 
@@ -48,15 +49,12 @@ def is_mat73(head):
 
 
 class _HDF5:
-    """What is asked of a tree of HDF5."""
-
-    transposed = False
+    """What is asked of a tree of HDF5.  Only what is in the file is looked at: a soft link may lead out of it, too."""
 
     def __init__(self, file, h5py):
         self._file, self._h5py = file, h5py
-        self.transposed = (
-            "MATLAB_class" in {key for node in file.values() for key in node.attrs} if len(file) < 1000 else False
-        )
+        # MATLAB stores columns first.
+        self.transposed = any("MATLAB_class" in node.attrs for _, node in islice(self.children(file), _MOST_LISTED))
 
     def get(self, path, of=None):
         """The node at that path, or None; nothing outside the file."""
@@ -66,8 +64,8 @@ class _HDF5:
                 continue
             if not isinstance(node, self._h5py.Group) or part not in node:
                 return None
-            if isinstance(node.get(part, getlink=True), self._h5py.ExternalLink):
-                raise FileError(f"A file must hold its data itself; '{path}' is a link to another file: copy it in.")
+            if not isinstance(node.get(part, getlink=True), self._h5py.HardLink):
+                raise FileError(f"A file must hold its data itself; '{path}' is a link: copy what it points to in.")
             node = node[part]
         return node
 
@@ -153,7 +151,7 @@ def _read(tree, source, limits, array, beside):
             raise FileError(f"{source.name} must hold points; it has no X: {instead}.")
         chosen = "X"
     else:
-        shapes = dict(_shapes(tree, root, ""))
+        shapes = dict(_shapes(tree))
         every = list(shapes) if array is None or tree.get(array) is None else [array]
         chosen = chosen_array(array, shapes, source.name, every=every)
     node, name = tree.get(chosen), f"{listed([chosen])} in {source.name}"
@@ -163,8 +161,8 @@ def _read(tree, source, limits, array, beside):
         notes.append("A sparse matrix was made dense.")
     else:
         block = plain_block(_values(tree, node, name, limits), name)
-    if tree.transposed and block.ndim == 2:  # MATLAB stores columns first
-        block = plain_block(np.ascontiguousarray(block.T), name)
+    if tree.transposed:
+        block = block.T
     frame = Frame(block, array=chosen, notes=notes)
     if annotated:
         frame = _annotated(tree, frame, chosen, beside, source, limits)
@@ -277,16 +275,17 @@ def _sparse_block(tree, node, name, limits):
     return plain_block(matrix.toarray(), name)
 
 
-def _shapes(tree, node, path, found=0):
-    """Arrays of numbers below a node, by path."""
-    waiting = [(path, node)]
-    while waiting and found < _MOST_LISTED:
+def _shapes(tree):
+    """Arrays of numbers by path, in the first so many folders: a folder may hold itself."""
+    waiting, visited, found = [("", tree.root())], 0, 0
+    while waiting and visited < _MOST_LISTED and found < _MOST_LISTED:
         path, node = waiting.pop()
+        visited += 1
         for key, child in tree.children(node):
             below = f"{path}/{key}" if path else key
             if tree.is_array(child):
                 if child.dtype.kind in "biuf":
                     found += 1
                     yield below, tuple(child.shape)
-            elif tree.is_group(child) and not key.startswith("#") and len(below) < 1000:
+            elif tree.is_group(child) and not key.startswith("#"):
                 waiting.append((below, child))

@@ -11,7 +11,7 @@ import io
 import re
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import chain, islice
+from itertools import islice
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def _frame(name, lines, limits, separator, decimal, header, beside):
     kept = {k for k, column in enumerate(order) if {column, str(k), str(k - width)} & set(beside) or column == index}
     while True:  # a second time if a column turned out to be text after the first portion
         columns = [_Column(k in kept) for k in range(width)]
-        _fill(columns, name, chain(lines), separator, decimal, header, limits)
+        _fill(columns, name, iter(lines), separator, decimal, header, limits)
         late = {k for k, column in enumerate(columns) if column.late}
         if not late:
             break
