@@ -145,6 +145,14 @@ def test_a_diffusion_map_over_nearest_neighbours(run, sphere, tmp_path):
     assert list(pd.read_csv(tmp_path / "m.csv").columns) == ["row", "side", "x1", "x2"]
 
 
+def test_any_column_is_written_beside_a_map(run, sphere, tmp_path):
+    assert run("embed", sphere, "-o", tmp_path / "m.csv", "--labels", "x0", "-b", 0.5)[0] == 0
+    written = pd.read_csv(tmp_path / "m.csv", float_precision="round_trip")
+    np.testing.assert_array_equal(written["x0"], points_of(sphere)[:, 0])
+    assert run("embed", sphere, "-o", tmp_path / "m.csv", "--labels", "x1", "-b", 0.5)[0] == 0
+    assert list(pd.read_csv(tmp_path / "m.csv").columns) == ["row", "label", "x1", "x2"]
+
+
 def test_points_are_classified_from_the_labels_of_a_few(run, sphere, tmp_path):
     code, _, _ = run("classify", sphere, "--labels", "side", "-o", tmp_path / "c.csv")
     assert code == 0

@@ -74,7 +74,7 @@ class Disconnected(StrEnum):
 
 
 Labels = Annotated[
-    str | None, typer.Option(help="The column, or array of the file, with classes; no feature.", metavar="COLUMN")
+    str | None, typer.Option(help="A column, or array of the file, that is no feature; classes for cv.", metavar="COLUMN")
 ]
 
 
@@ -112,7 +112,7 @@ def select(
     run = _run("select", running)
     with run.work():
         write_report = prepared_outputs(run, file, output=output, report=report)
-        table = read_points(run, file, reading, labels)
+        table = read_points(run, file, reading, labels, classes=selecting.method is Method.CV)
         selector = selector_for(selecting, running, table.labels, n_neighbors=n_neighbors, cutoff=cutoff)
         forecast_of(run, table.points, selecting, running)
         selection = selector.fit(table.points, table.labels).selection_
@@ -201,7 +201,7 @@ def embed(
         prepared_outputs(run, file, output=output)
         if diffusion_time is not None and not diffusion:
             raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
-        table = read_points(run, file, reading, labels)
+        table = read_points(run, file, reading, labels, classes=selecting.method is Method.CV)
         from ..embedding import DiffusionMap, LaplacianEigenmap
 
         kind = DiffusionMap if diffusion else LaplacianEigenmap
@@ -214,7 +214,8 @@ def embed(
             n_landmarks=n_landmarks,
         ).fit(table.points, table.labels)
         coordinates = {f"x{k + 1}": column for k, column in enumerate(mapping.embedding_.T)}
-        _write(output, {**_rows(table), **_column_of_labels(labels, table), **coordinates})
+        beside = {} if labels is None else {"label" if labels in ("row", *coordinates) else labels: table.labels}
+        _write(output, {**_rows(table), **beside, **coordinates})
         result = {
             "output": output,
             "n_components": n_components,
@@ -309,7 +310,7 @@ def laplacian(
     run = _run("laplacian", running)
     with run.work():
         prepared_outputs(run, file, matrix=output)
-        table = read_points(run, file, reading, labels)
+        table = read_points(run, file, reading, labels, classes=selecting.method is Method.CV)
         from ..files import write_matrix
         from ..graph_laplacian import GraphLaplacian
 
@@ -395,10 +396,6 @@ def _rows(table):
     import numpy as np
 
     return {} if table.row_names is None else {"row": np.array(table.row_names, dtype=object)}
-
-
-def _column_of_labels(name, table):
-    return {} if table.labels is None else {"label" if name.lstrip("-").isdecimal() else name: table.labels}
 
 
 def _described_graph(estimator):

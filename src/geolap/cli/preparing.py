@@ -32,11 +32,12 @@ def prepared_outputs(run, file, *, output=None, matrix=None, report=None):
             write_report(
                 path, table.points, labels=table.labels, name=table.name.strip("'"), random_state=running.seed, **results
             )
+        run.note(f"The report is {report}.")
 
     return write
 
 
-def read_points(run, file, reading, labels):
+def read_points(run, file, reading, labels, *, classes=True):
     """The points of a file, with notes about it on standard error."""
     from ..files import read_table
 
@@ -52,6 +53,7 @@ def read_points(run, file, reading, labels):
         separator=_separator(reading.separator),
         decimal=_decimal(reading.decimal),
         missing=reading.missing.value,
+        classes=classes,
         max_bytes=_bytes(reading.max_size),
         max_columns=reading.max_columns,
     )

@@ -47,6 +47,7 @@ def read_table(
     separator=None,
     decimal=None,
     missing="error",
+    classes=True,
     max_bytes=None,
     max_columns=None,
 ) -> Table:
@@ -72,6 +73,8 @@ def read_table(
         Of text.
     missing : {"error", "rows", "columns"}, default "error"
         Whether to leave out rows or columns with missing values.
+    classes : bool, default True
+        Whether labels must be classes rather than any values.
     max_bytes, max_columns : number, optional
         How much may be read: by default half of the memory available, and 100 000 columns.
 
@@ -97,7 +100,9 @@ def read_table(
         frame = parsed(source, format, limits, array=array, beside=beside, **text)
     if array is not None and frame.array is None:
         raise FileError(f"A .{format} file holds one array; --array {array} was given for {source.name}: leave it out.")
-    return table_of(frame, source.name, format, columns=columns, drop=drop, labels=labels, index=index, missing=missing)
+    return table_of(
+        frame, source.name, format, columns=columns, drop=drop, labels=labels, index=index, missing=missing, classes=classes
+    )
 
 
 def _format_of(source):

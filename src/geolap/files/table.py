@@ -112,7 +112,7 @@ class Table:
         Names of the features, if they have any.
     row_names : tuple of str or None
     labels : ndarray (n_points,) or None
-        Whole numbers with −1 where there is no label, or words with None.
+        Whole numbers with −1 where there is no label, or words with None; as they are if they need not be classes.
     notes : tuple of str
         What was decided about the file, a sentence each.
     name, format : str
@@ -130,13 +130,17 @@ class Table:
     array: str | None = None
 
 
-def table_of(frame: Frame, name, format, *, columns=None, drop=None, labels=None, index=None, missing="error") -> Table:
+def table_of(
+    frame: Frame, name, format, *, columns=None, drop=None, labels=None, index=None, missing="error", classes=True
+) -> Table:
     """Choose features, labels and row names."""
     notes = list(frame.notes)
     target = None if labels is None else _one_of(labels, frame.available, name)
     index = _index_column(frame, index, target, name, notes)
     row_names = frame.row_names if index is None else [_word(value) for value in frame.values(index)]
-    known = None if target is None else _classes(frame.values(target), target)
+    known = None if target is None else frame.values(target)
+    if target is not None and classes:
+        known = _classes(known, target)
 
     unwanted = {target, index, *(_some_of(drop, frame.available, name) if drop else ())}
     if columns is None:
