@@ -145,7 +145,12 @@ def test_a_diffusion_map_over_nearest_neighbours(run, sphere, tmp_path):
     assert list(pd.read_csv(tmp_path / "m.csv").columns) == ["row", "side", "x1", "x2"]
 
 
-def test_any_column_is_written_beside_a_map(run, sphere, tmp_path):
+def test_any_column_is_written_beside_a_map_as_it_was(run, sphere, tmp_path):
+    for suffix in ("csv", "parquet"):
+        table = pd.DataFrame(points_of(sphere)).add_prefix("a").assign(code=np.arange(300) % 4)
+        getattr(table, f"to_{suffix}")(tmp_path / f"x.{suffix}", index=False)
+        assert run("embed", tmp_path / f"x.{suffix}", "-o", tmp_path / "m.csv", "--labels", "code", "-b", 0.5)[0] == 0
+        assert (tmp_path / "m.csv").read_text().splitlines()[4].startswith("3,")
     assert run("embed", sphere, "-o", tmp_path / "m.csv", "--labels", "x0", "-b", 0.5)[0] == 0
     written = pd.read_csv(tmp_path / "m.csv", float_precision="round_trip")
     np.testing.assert_array_equal(written["x0"], points_of(sphere)[:, 0])

@@ -126,8 +126,11 @@ def test_labels_may_be_missing(tmp_path):
     assert read_table(tmp_path / "x.h5ad", labels="batch").labels.tolist() == [1, -1] * 6
     frame().assign(kind=["p", None, "NA", " ", "q", "-1"] * 2).to_csv(tmp_path / "x.csv", index=False)
     assert read_table(tmp_path / "x.csv", labels="kind").labels.tolist() == ["p", None, None, None, "q", "-1"] * 2
-    frame().assign(kind=[1.0, np.nan, 2.0] * 4).to_parquet(tmp_path / "x.parquet")
-    assert read_table(tmp_path / "x.parquet", labels="kind").labels.tolist() == [1, -1, 2] * 4
+    numbered = frame().assign(kind=[1.0, np.nan, 2.0] * 4)
+    numbered.to_parquet(tmp_path / "x.parquet")
+    numbered.to_csv(tmp_path / "y.csv", index=False)
+    for name in ("x.parquet", "y.csv"):
+        assert read_table(tmp_path / name, labels="kind").labels.tolist() == [1, -1, 2] * 4
 
 
 def test_labels_are_no_fractions(tmp_path):

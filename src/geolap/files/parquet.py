@@ -34,7 +34,8 @@ def read_parquet(source, limits, *, beside=()):
         words = [
             name
             for k, name in enumerate(names)
-            if left_out.get(name) in ("text", "times") and {name, str(k), str(k - len(names))} & wanted
+            if {name, str(k), str(k - len(names))} & (wanted if name in left_out else {*beside})
+            and left_out.get(name, "text") in ("text", "times")
         ]
         stored = sum(
             file.metadata.row_group(g).column(c).total_uncompressed_size
@@ -43,7 +44,7 @@ def read_parquet(source, limits, *, beside=()):
             if file.metadata.row_group(g).column(c).path_in_schema in words
         )
         limits.check_bytes(source.name, stored + 64 * n_rows * len(words), "its columns of text")
-        content = file.read(columns=[*numeric, *words], use_threads=False)
+        content = file.read(columns=list(dict.fromkeys([*numeric, *words])), use_threads=False)
     truths = [name for name in numeric if pa.types.is_boolean(schema.field(name).type)]
     columns = [_numbers(content.column(name)) for name in numeric]
     return Frame(

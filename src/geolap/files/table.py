@@ -83,16 +83,16 @@ class Frame:
         return column in self._position
 
     def values(self, column):
-        """A column (n_points,), of whatever kind."""
-        if column in self._position:
-            return self.block[:, self._position[column]]
+        """A column (n_points,), of whatever kind: as it is written, where that was kept."""
         values = self.others.get(column)
-        if values is None:
+        if values is not None:
+            return np.asarray(values)
+        if column not in self._position:
             raise FileError(
                 f"A column that names or labels points must hold words or numbers; '{column}' holds "
                 f"{self.left_out.get(column, 'neither')}: choose another one."
             )
-        return np.asarray(values)
+        return self.block[:, self._position[column]]
 
     def features(self, columns):
         """Columns of the block as points."""
@@ -277,14 +277,16 @@ def _classes(values, column):
     found = np.array([None if word is None or word.strip() in MISSING else word.strip() for word in words], object)
     known = [word for word in found if word is not None]
     numbers = _numbers(known)
-    if numbers is not None and known and any(number != int(number) for number in numbers if abs(number) < 1e15):
+    if numbers is None or not known:
+        return found
+    if any(not number.is_integer() for number in numbers):
         raise FileError(
             f"Labels must be classes, such as 0, 1, 2 or words; column '{column}' holds numbers with fractions, such as "
             f"{known[0]}: bin them."
         )
-    if numbers is not None and all(word == str(int(number)) for word, number in zip(known, numbers, strict=True)):
-        return np.array([-1 if word is None else int(word) for word in found])
-    return found
+    if any(word.removesuffix(".0") != str(int(number)) for word, number in zip(known, numbers, strict=True)):
+        return found  # 007 is a word
+    return np.array([-1 if word is None else int(float(word)) for word in found])
 
 
 def _numbers(words):
