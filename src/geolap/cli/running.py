@@ -14,6 +14,7 @@ import time
 import warnings
 from contextlib import contextmanager
 from enum import IntEnum
+from importlib import import_module
 
 import typer
 
@@ -74,9 +75,7 @@ class Run:
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = self._warn
-                from threadpoolctl import threadpool_limits
-
-                with threadpool_limits(self.threads):
+                with _limited_threads(self.threads):
                     yield
             sys.stdout.flush()
         except typer.Exit:
@@ -141,6 +140,19 @@ class Run:
         if self.as_json:
             self._print_json({"command": self.command, "error": sentence, "exit_code": int(code)})
         raise typer.Exit(int(code))
+
+
+@contextmanager
+def _limited_threads(threads):
+    """Libraries that have threads of their own use no more than these."""
+    if threads is None:
+        yield
+        return
+    from threadpoolctl import threadpool_limits
+
+    import_module("geolap.selectors")  # only libraries that are loaded can be limited
+    with threadpool_limits(threads):
+        yield
 
 
 def _say(text, title=None, style=""):
