@@ -91,6 +91,7 @@ def test_estimates_agree_with_the_exact_engine():
     exact = TiledEngine(X)
     local = exact.local_metrics(sample, eps, 1.0 + exact.row_sums(eps), working_dim=2)
     np.testing.assert_allclose(departure(found.H).mean(axis=0), departure(local.H).mean(axis=0), rtol=0.03)
+    np.testing.assert_allclose(found.drift.mean(axis=0), local.drift.mean(axis=0), rtol=0.03)
     np.testing.assert_allclose(np.median(found.effective, axis=0), np.median(local.effective, axis=0), rtol=0.05)
 
 

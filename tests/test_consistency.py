@@ -8,6 +8,8 @@ from scipy.stats import ortho_group
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere
+from geolap.engines import make_engine
+from geolap.metric import departure
 
 seeds = st.integers(0, 10_000)
 
@@ -54,6 +56,27 @@ def test_squared_averages_the_squares():
     X = cloud(1)
     plain, squared = (geolap.distortion(X, 0.5, squared=s).per_point for s in (False, True))
     np.testing.assert_allclose(squared, plain**2)
+
+
+def test_drift_joins_the_departure_in_units_of_the_data():
+    X = cloud(1)
+    engine = make_engine(X)
+    bandwidths = np.array([0.3, 0.7])
+    local = engine.local_metrics(np.arange(len(X)), bandwidths, 1 + engine.row_sums(bandwidths), working_dim=2)
+    length = engine.mean_distance() / np.sqrt(2)
+    expected = np.hypot(departure(local.H), 0.5 * length * 2 / bandwidths * local.drift)
+    np.testing.assert_allclose(geolap.distortion(X, bandwidths, 2, drift=0.5).per_point, expected, rtol=1e-9)
+    np.testing.assert_allclose(geolap.distortion(3 * X, 3 * bandwidths, 2, drift=0.5).per_point, expected, rtol=1e-7)
+
+
+def test_weighing_the_drift_chooses_a_larger_bandwidth_that_suits_pointwise_values():
+    X = make_sphere(800, noise=0.02, noise_dims=3, random_state=0)
+    eps = [geolap.GeometricConsistency(working_dim=2, drift=w, random_state=0).fit(X.data).bandwidth_ for w in (0.0, 1.0)]
+    assert eps[1] > 1.2 * eps[0]
+    # Δx = −2x on the sphere.
+    x = X.clean[:, :3]
+    off = [np.linalg.norm(geolap.GraphLaplacian(e).fit(X.data).laplacian_ @ x + 2 * x) for e in eps]
+    assert off[1] < 0.7 * off[0]
 
 
 def test_inverse_of_one_direction_is_the_reciprocal():

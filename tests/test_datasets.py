@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from geolap import datasets
-from geolap.datasets import load_ssl_book, make_dome, make_hourglass, make_sphere, make_swiss_roll, make_torus
+from geolap.datasets import (
+    load_ssl_book,
+    make_dome,
+    make_flat_torus,
+    make_hourglass,
+    make_sphere,
+    make_swiss_roll,
+    make_torus,
+)
 
 MAKERS = [make_hourglass, make_dome, make_sphere, make_torus, make_swiss_roll]
 
@@ -64,6 +72,15 @@ def test_hourglass_and_torus_points_lie_on_their_surfaces():
     np.testing.assert_allclose(np.hypot(x, y), 0.3 + 0.7 * z**2)
     x, y, z = make_torus(500, random_state=0, major=3.0, minor=0.5).clean.T
     np.testing.assert_allclose((np.hypot(x, y) - 3) ** 2 + z**2, 0.25)
+
+
+def test_flat_torus_is_a_product_of_circles_without_curvature():
+    sample = make_flat_torus(300, noise=0.1, noise_dims=2, random_state=0)
+    assert sample.data.shape == (300, 6)
+    np.testing.assert_allclose(np.hypot(*sample.clean[:, :2].T), 1.0)
+    np.testing.assert_allclose(np.arctan2(*sample.clean[:, [3, 2]].T), sample.coordinates[:, 1])
+    np.testing.assert_array_equal(sample.metric[7], np.eye(2))
+    assert sample.volume == pytest.approx(4 * np.pi**2)
 
 
 def test_swiss_roll_is_uniform_along_its_arc_length():

@@ -31,6 +31,7 @@ def test_device_engine_equals_the_dense_one(n_features, cutoff, scaled, monkeypa
     for dim in (1, 2):
         ours, plain = (e.local_metrics(sample, bandwidths, 1 + sums, working_dim=dim) for e in (device, dense))
         np.testing.assert_allclose(departure(ours.H), departure(plain.H), atol=1e-7)
+        np.testing.assert_allclose(ours.drift, plain.drift, atol=1e-7)
         if cutoff is None:
             np.testing.assert_allclose(ours.effective, plain.effective, rtol=1e-10)
 

@@ -164,6 +164,13 @@ def test_unseen_dimensions_and_too_many_coordinates_are_refused():
         geolap.DiffusionMap(bandwidth=0.5, diffusion_time=-1).fit(X)
 
 
+def test_a_graph_that_nearly_falls_apart_has_exact_eigenvectors(real):
+    """Of twelve points that hang together by weights of 1e-276, LAPACK finds wrong eigenvectors if asked for eleven."""
+    graph = kernel_graph(all_pairs(real("coil")), 23.410351172921672, self_weights=False)
+    spectrum = smooth_spectrum(graph, 60)
+    assert spectrum.residual < 1e-9
+
+
 @pytest.mark.parametrize("n", [400, 2500])
 def test_solvers_agree(n):
     # Direct below 500 points of a sparse graph and 1500 of a full one, Lanczos beyond.

@@ -48,6 +48,7 @@ def test_cutoff_and_renormalization_mean_the_same_in_both(cutoff, renormalizatio
     sums, metrics = both(X, bandwidths, np.arange(0, 900, 20), 2, cutoff, renormalization)
     np.testing.assert_allclose(sums[1], sums[0], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(departure(metrics[1].H), departure(metrics[0].H), rtol=1e-9)
+    np.testing.assert_allclose(metrics[1].drift, metrics[0].drift, rtol=1e-6, atol=1e-9)
     if cutoff is None:
         np.testing.assert_allclose(metrics[1].effective, metrics[0].effective, rtol=1e-10)
 

@@ -1,24 +1,54 @@
-"""The examples run, and say what they promise."""
+"""Examples run, and say what they promise; so do the python blocks of the README and of the pages in docs/.
 
+An example whose name does not begin with ``plot_`` needs minutes, a GPU or a cluster; a block that begins with the comment
+``# Not run:`` needs what it names.  Both are compiled only.
+"""
+
+import re
 import runpy
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "examples"
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
 SAYS = {
-    "digits.py": "A clear minimum inside the searched range.",
-    "few_labels.py": "of the other 1697 digits are right",
-    "swiss_roll_metric.py": "corrected by G",
-    "choose_parameters.py": "gain over ε alone",
+    "plot_digits.py": "A clear minimum inside the searched range.",
+    "plot_few_labels.py": "of the other 1697 digits are right",
+    "plot_swiss_roll.py": "corrected by G",
+    "plot_torus_metric.py": "found over exact",
+    "plot_choose_parameters.py": "gain over ε alone",
+    "plot_single_cells.py": "A clear minimum inside the searched range.",
 }
+PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 
 
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
 @pytest.mark.parametrize("name", SAYS)
 def test_example_runs(name, capsys):
-    runpy.run_path(str(FOLDER / name), run_name="__main__")
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     assert SAYS[name] in capsys.readouterr().out
 
 
-def test_every_example_is_run_or_draws():
-    assert {path.name for path in FOLDER.glob("*.py")} == {*SAYS, "plot_digits.py"}
+def test_every_example_is_run_or_named_as_not_run():
+    for path in EXAMPLES.glob("*.py"):
+        compile(path.read_text(), path.name, "exec")
+    assert {path.name for path in EXAMPLES.glob("plot_*.py")} == {*SAYS}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_code_on_a_page_runs(page, tmp_path, monkeypatch):
+    """The blocks of a page, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for block in re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE):
+        code = compile(block, str(page), "exec")
+        if not block.startswith("# Not run:"):
+            exec(code, names)

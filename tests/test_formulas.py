@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 
 from geolap.kernel import gaussian
 from geolap.laplacian import density_weights, laplacian, transition
-from geolap.metric import departure, dual_metric
+from geolap.metric import departure, drift, dual_metric
 from geolap.tangent import tangent_basis, tangent_finder
 
 
@@ -53,10 +53,16 @@ def test_dual_metric_of_a_fine_line_is_one():
     assert dual_metric(x[None], W / W.sum(), 1.0)[0, 0] == pytest.approx(1.0, rel=1e-6)
 
 
+def test_drift_of_two_points_by_hand_and_of_a_symmetric_line():
+    # (ε/2) L y = (2/ε) P_12 · distance
+    assert drift(np.array([[0.0, 0.5]]), np.array([0.7, 0.3]), 0.8) == pytest.approx(2 / 0.8 * 0.3 * 0.5)
+    x = np.linspace(-3, 3, 101)
+    assert drift(np.stack([x, x**3]), np.exp(-(x**2)), 1.0) == pytest.approx(0.0, abs=1e-12)
+
+
 def test_departure_is_the_largest_absolute_eigenvalue_of_the_difference():
     H = np.diag([0.5, 1.8])
     assert departure(H) == pytest.approx(0.8)
-    assert departure(H, squared=True) == pytest.approx(0.64)
     assert departure(H, dual=False) == pytest.approx(1.0)  # 1/0.5 − 1
     assert departure(np.array([[0.2]]), dual=False) == pytest.approx(4.0)
 

@@ -68,5 +68,7 @@ def test_conversion_refuses_what_is_no_bandwidth(value, source):
 
 
 def test_conversion_names_the_conventions_it_knows():
-    with pytest.raises(ValueError, match="one of bandwidth, gamma, sigma, heat_time, megaman_radius; 'beta' was given"):
+    with pytest.raises(
+        ValueError, match="one of bandwidth, gamma, sigma, variance, heat_time, megaman_radius; 'beta' was given"
+    ):
         convert_bandwidth(1.0, target="beta")

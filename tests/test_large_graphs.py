@@ -57,6 +57,26 @@ def test_lanczos_takes_over_where_lobpcg_fails_or_is_missing(graph, monkeypatch)
     np.testing.assert_array_equal(smooth_spectrum(graph, 3).vectors, expected)
 
 
+def test_a_chain_is_factorised_where_lanczos_does_not_converge(monkeypatch):
+    # Points at even distances on a circle, each seeing a few neighbours: −L has the eigenvalues of a circulant matrix.
+    n = 4000
+    angle = 2 * np.pi * np.arange(n) / n
+    X = np.column_stack([np.cos(angle), np.sin(angle)])
+    eps = 1.5 * 2 * np.pi / n
+    called = []
+    plain = spectrum._factorised
+    monkeypatch.setattr(spectrum, "_factorised", lambda *args: called.append(1) or plain(*args))
+    found = smooth_spectrum(kernel_graph(pairs.pairs_within(X, 5 * eps), eps), 5)
+    assert called
+    k = np.arange(-7, 8)
+    weight = np.exp(-((2 * np.sin(np.pi * k / n) / eps) ** 2))
+    expected = (
+        4 / eps**2 * np.array([1 - (weight * np.cos(m * 2 * np.pi * k / n)).sum() / weight.sum() for m in (0, 1, 1, 2, 2)])
+    )
+    np.testing.assert_allclose(found.eigenvalues, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.eigenvalues, [0, 1, 1, 4, 4], rtol=1e-3, atol=1e-6)
+
+
 def test_solvers_are_checked():
     X = make_sphere(2000, random_state=0).data
     with pytest.raises(ValueError, match=r"eigen_solver='lobpcg' needs a sparse graph; this one is full: set cutoff"):

@@ -89,6 +89,7 @@ def test_D_is_that_of_the_tiled_engine(dim, r):
     local = exact.local_metrics(sample, eps, 1.0 + exact.row_sums(eps), working_dim=dim)
     D, truth = departure(found.H).mean(axis=0), departure(local.H).mean(axis=0)
     np.testing.assert_allclose(D, truth, rtol=0.02)
+    np.testing.assert_allclose(found.drift.mean(axis=0), local.drift.mean(axis=0), rtol=0.03)
     np.testing.assert_allclose(found.effective, local.effective, rtol=0.05)
     assert (found.degree_error < 0.5 * D).all()
 

@@ -172,6 +172,8 @@ def test_engines_agree_on_varying_scales(n_features, cutoff):
         np.testing.assert_allclose(D, found[0][1], rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(nearest, found[0][2], rtol=1e-9)
         np.testing.assert_allclose(some, sums[sample], rtol=1e-8, atol=1e-11)
+    for *_, metrics in found[1:]:
+        np.testing.assert_allclose(metrics.drift, found[0][4].drift, rtol=1e-5, atol=1e-8)
     if cutoff is None:
         for *_, metrics in found[1:]:
             np.testing.assert_allclose(metrics.effective, found[0][4].effective, rtol=1e-8)

@@ -20,7 +20,7 @@ LAYERS = [
     {"dimension", "forecasts", "health", "regional"},
     {"graph_laplacian"},
     {"comparison", "embedding", "semi_supervised", "parameter_search"},
-    {"plots", "experiments", "files"},
+    {"anndata", "plots", "experiments", "files"},
     {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -60,7 +60,7 @@ def test_importing_the_package_does_not_import_optional_libraries():
     import subprocess
     import sys
 
-    optional = ("matplotlib", "plotly", "torch", "dask", "faiss", "pyamg")
+    optional = ("matplotlib", "plotly", "torch", "dask", "faiss", "pyamg", "anndata", "networkx")
     code = f"import sys, geolap; print([m for m in {optional} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
@@ -69,12 +69,14 @@ def test_names_for_type_checkers_are_the_public_names():
     tree = ast.parse((ROOT / "__init__.py").read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {alias.asname for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == set(geolap.__all__)
+    assert seen == {*geolap.__all__, "experiments", "plots"}
 
 
 def test_no_public_name_is_hidden_by_a_module():
     modules = {path.parts[0].removesuffix(".py") for path in MODULES}
-    assert {name for name in geolap.__all__ if name in modules} == {"datasets", "experiments", "plots"}
+    assert {name for name in geolap.__all__ if name in modules} == {"anndata", "datasets"}
+    assert geolap.experiments.__name__ == "geolap.experiments"
+    assert geolap.plots.__name__ == "geolap.plots"
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -42,13 +42,14 @@ _PUBLIC = {
     "parameter_search": ("ConsistencySearch", "Gain"),
     "experiments": (),
     "plots": (),
+    "anndata": (),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
-_MODULES = tuple(module for module, names in _PUBLIC.items() if not names)  # public as a whole
 
-__all__ = [*_HOME, *_MODULES]
+__all__ = [*_HOME, "anndata", "datasets"]
 
 if TYPE_CHECKING:  # the same names for readers that do not run the code; a test compares both
+    from . import anndata as anndata
     from . import datasets as datasets
     from . import experiments as experiments
     from . import plots as plots

@@ -5,6 +5,9 @@
 over N' evaluation points, with all N points in every sum (equation 7 and Algorithm 3 of the paper).  ``dual=False``
 compares H⁻¹ instead (the paper's GC⁻¹), ``squared=True`` squares the norm, as Algorithm 3 does.
 
+With a weight w for the drift (`geolap.metric`) the mean is over √(‖H_i − I‖² + (w ℓ ‖Σ_j L_ij y_j‖)²) instead, ℓ being the
+root mean square distance from the centre: at the ε that makes this least, L is best applied to functions point by point.
+
 An isolated point has H = 0 and counts with 1.  It is never left out of the mean: that would reward tiny bandwidths.
 """
 
@@ -61,6 +64,7 @@ class Consistency:
     dual: bool = True
     squared: bool = False
     renormalization: float = 1.0
+    drift: float = 0.0
 
     def curve(self, bandwidths, neighbour_sums=None) -> DistortionCurve:
         """D at the bandwidths; ``neighbour_sums`` (N, m), the row sums of W without the diagonal, if already known."""
@@ -73,7 +77,13 @@ class Consistency:
             working_dim=self.working_dim,
             renormalization=self.renormalization,
         )
-        per_point = departure(local.H, dual=self.dual, squared=self.squared)
+        per_point = departure(local.H, dual=self.dual)
+        if self.drift:
+            length = self.engine.mean_distance() / np.sqrt(2.0)
+            per_point = np.hypot(per_point, self.drift * length * 2.0 / bandwidths * local.drift)
+        if self.squared:
+            with np.errstate(over="ignore"):
+                per_point = per_point**2
         return DistortionCurve(bandwidths, per_point, self.sample, local.effective, local.degree_error)
 
 
@@ -88,6 +98,7 @@ def distortion(
     *,
     squared=False,
     renormalization=1.0,
+    drift=0.0,
     n_neighbors=None,
     neighbors=None,
     local_scale=None,
@@ -118,6 +129,8 @@ def distortion(
         Average squared norms.
     renormalization : float, default 1.0
         λ, the power of the degrees divided out of the weights.
+    drift : float, default 0.0
+        Weight of the drift Σ_j L_ij y_j, another moment that vanishes on a manifold; 1 suits L applied point by point.
     n_neighbors : int, optional
         Count only pairs of which one is among the nearest so many of the other.  By default all pairs count.
     neighbors : transformer or matrix (n_points, n_points), optional
@@ -152,6 +165,7 @@ def distortion(
     working_dim = check_working_dim(working_dim, X)
     bandwidths = check_bandwidths(bandwidths)
     check_number("renormalization", renormalization, low=0, high=10)
+    check_number("drift", drift, low=0)
     check_choice("dual", dual, (True, False))
     check_choice("squared", squared, (True, False))
     sample = check_sample(sample, len(X), random_state)
@@ -170,5 +184,6 @@ def distortion(
         dual,
         squared,
         renormalization,
+        drift,
     )
     return problem.curve(bandwidths)

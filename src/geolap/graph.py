@@ -14,10 +14,14 @@ from scipy import sparse
 
 from .engines.base import NO_NEIGHBOURS
 from .laplacian import LocalScale, density_weights, laplacian, log_density_weights, scaled_rows
+from .memory import require_memory
+from .validation import check_number
 
 __all__ = ["NORMALIZATIONS", "KernelGraph", "kernel_graph"]
 
 NORMALIZATIONS = ("random_walk", "symmetric", "unnormalized")
+# What networkx holds for each edge: a dictionary of attributes, and an entry in those of both its ends.
+_BYTES_OF_EDGE = 450
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,64 @@ class KernelGraph:
         if sparse.issparse(A):
             return sparse.csr_array(factor * (A - sparse.diags_array(diagonal, format="csr")))
         return factor * (A - np.diag(diagonal))
+
+    def to_scipy(self) -> sparse.csr_array:
+        """W as a sparse matrix of its own, also where the graph holds it in full."""
+        W = sparse.csr_array(self.weights, copy=True)
+        W.eliminate_zeros()
+        return W
+
+    def to_networkx(self, names=None, *, least_weight=0.0):
+        """The graph as a ``networkx.Graph``, with W in the edges' ``weight`` and ε in ``graph.graph["bandwidth"]``.
+
+        Parameters
+        ----------
+        names : sequence, optional
+            What to call the points, for instance the index of a data frame; by default 0, 1, 2, ….
+        least_weight : float, default 0.0
+            Leave out edges that weigh less: below 1e-4 are points more than 3ε apart.
+
+        Returns
+        -------
+        networkx.Graph
+            The weight that a point gives itself is an edge from it to itself.
+
+        Examples
+        --------
+        >>> import geolap
+        >>> X = geolap.datasets.make_sphere(100, random_state=0).data
+        >>> geolap.GraphLaplacian(n_neighbors=5, random_state=0).fit(X).graph_.to_networkx().number_of_nodes()
+        100
+        """
+        try:
+            import networkx as nx
+        except ImportError:
+            raise ImportError(
+                "A networkx graph needs networkx, which is not installed: pip install 'geolap[networkx]'."
+            ) from None
+        check_number("least_weight", least_weight, low=0)
+        names = range(self.n_points) if names is None else list(names)
+        if len(names) != self.n_points or len(set(names)) != self.n_points:
+            raise ValueError(
+                f"names must be {self.n_points} different ones, one for each point; {len(names)} were given, "
+                f"{len(set(names))} of them different: match them to the points."
+            )
+        W = self.to_scipy()
+        W.data[W.data < least_weight] = 0.0
+        W.eliminate_zeros()
+        upper = sparse.triu(W, format="coo")
+        require_memory(
+            _BYTES_OF_EDGE * upper.nnz,
+            f"A networkx graph of {upper.nnz:.2g} edges",
+            "raise least_weight, or build the graph with n_neighbors",
+        )
+        graph = nx.Graph(bandwidth=self.bandwidth)
+        graph.add_nodes_from(names)
+        row, column = upper.coords
+        graph.add_weighted_edges_from(
+            (names[i], names[j], w) for i, j, w in zip(row.tolist(), column.tolist(), upper.data.tolist(), strict=True)
+        )
+        return graph
 
     def _scaled(self, rows, columns):
         W = self.weights

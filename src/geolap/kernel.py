@@ -22,6 +22,7 @@ CONVENTIONS = {
     "bandwidth": (lambda eps: eps, lambda v: v),  # exp(-d²/ε²), this package
     "gamma": (lambda eps: eps**-2.0, lambda v: v**-0.5),  # exp(-γ d²), scikit-learn's rbf kernel
     "sigma": (lambda eps: eps / np.sqrt(2.0), lambda v: v * np.sqrt(2.0)),  # exp(-d²/2σ²), scanpy, most texts
+    "variance": (lambda eps: eps**2.0 / 2.0, lambda v: np.sqrt(2.0 * v)),  # exp(-d²/2v), datafold's ε
     "heat_time": (lambda eps: eps**2.0 / 4.0, lambda v: 2.0 * np.sqrt(v)),  # exp(-d²/4t), heat kernel; pyDiffMap's ε
     "megaman_radius": (lambda eps: 3.0 * eps, lambda v: v / 3.0),  # where megaman cuts exp(-d²/ε²) off
 }
@@ -41,10 +42,10 @@ def convert_bandwidth(value, *, source="bandwidth", target="bandwidth"):
     ----------
     value : float or array-like
         The bandwidth as ``source`` writes it.
-    source, target : {"bandwidth", "gamma", "sigma", "heat_time", "megaman_radius"}
+    source, target : {"bandwidth", "gamma", "sigma", "variance", "heat_time", "megaman_radius"}
         ``bandwidth`` is ε of exp(−d²/ε²), the convention of this package; ``gamma`` is 1/ε² (scikit-learn);
-        ``sigma`` is ε/√2, for exp(−d²/2σ²); ``heat_time`` is t = ε²/4, for exp(−d²/4t), which is also what pyDiffMap
-        calls epsilon; ``megaman_radius`` is 3ε.
+        ``sigma`` is ε/√2, for exp(−d²/2σ²), and ``variance`` its square, which is what datafold calls epsilon;
+        ``heat_time`` is t = ε²/4, for exp(−d²/4t), which is what pyDiffMap calls epsilon; ``megaman_radius`` is 3ε.
 
     Returns
     -------

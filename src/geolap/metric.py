@@ -4,11 +4,14 @@
 
 (equation 4 and Algorithm 1 of the paper, which leave out ½ and the scale of L).  For a Laplacian that agrees with the
 geometry of the data, H is the identity in tangent coordinates y.  A point without neighbours has H = 0.
+
+One more moment is known: Δ y = 0 at x_i, since the mean curvature of a manifold points out of its tangent plane.  So the
+*drift* Σ_j L_ij y_j should vanish, and what is left of it is sampling noise, which grows as ε falls.
 """
 
 import numpy as np
 
-__all__ = ["departure", "dual_metric"]
+__all__ = ["departure", "drift", "dual_metric"]
 
 
 def dual_metric(Y, P, bandwidth):
@@ -16,10 +19,15 @@ def dual_metric(Y, P, bandwidth):
     return (2.0 / np.asarray(bandwidth)[..., None, None] ** 2) * ((Y * P[..., None, :]) @ np.swapaxes(Y, -1, -2))
 
 
-def departure(H, *, dual=True, squared=False):
+def drift(Y, P, bandwidth):
+    """(ε/2) ‖Σ_j L_ij y_j‖ = (2/ε) ‖Σ_j P_ij y_j‖ (...) of coordinates Y (..., d, n), rows P (..., n), bandwidths (...)."""
+    return (2.0 / np.asarray(bandwidth)) * np.linalg.norm((Y @ P[..., None])[..., 0], axis=-1)
+
+
+def departure(H, *, dual=True):
     """‖H − I‖ of each dual metric (..., d, d) in the spectral norm; with ``dual=False`` ‖H⁻¹ − I‖.
 
-    The spectral norm is the largest absolute eigenvalue (equation 7); ``squared`` gives its square (Algorithm 3).
+    The spectral norm is the largest absolute eigenvalue (equation 7).
     H has the eigenvalues h ≥ 0, so the inverse needs no inversion: its eigenvalues are 1/h.  An isolated point
     (h = 0) departs by 1, and infinitely far in the inverse: as a measure of lengths it is not there at all.
     """
@@ -27,6 +35,4 @@ def departure(H, *, dual=True, squared=False):
     if not dual:
         with np.errstate(divide="ignore", over="ignore"):
             h = 1.0 / np.maximum(h, 0.0)
-    norm = np.abs(h - 1.0).max(axis=-1)
-    with np.errstate(over="ignore"):
-        return norm**2 if squared else norm
+    return np.abs(h - 1.0).max(axis=-1)

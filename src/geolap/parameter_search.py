@@ -193,7 +193,17 @@ class _Trial:
 
 def _restricted(selector, points, bandwidths):
     """The best of some bandwidths, or within a range of them."""
-    names = ("working_dim", "dual", "cutoff", "random_state", "squared", "renormalization", "neighbors", "local_scale")
+    names = (
+        "working_dim",
+        "dual",
+        "cutoff",
+        "random_state",
+        "squared",
+        "renormalization",
+        "drift",
+        "neighbors",
+        "local_scale",
+    )
     params = {name: getattr(selector, name) for name in (*names, "engine", "threads")}
 
     def values(new):

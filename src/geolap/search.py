@@ -40,10 +40,10 @@ class Curve:
         return Curve(bandwidths, np.concatenate([self.values, other.values], axis=1)[:, first])
 
 
-def log_grid(low, high):
-    """Bandwidths of ratio 2^(1/4) from ``high`` down to at most ``low``, ascending."""
-    steps = max(int(np.ceil(STEPS_PER_OCTAVE * np.log2(high / low))), 8)
-    return high * 2.0 ** (-np.arange(steps, -1, -1) / STEPS_PER_OCTAVE)
+def log_grid(low, high, steps_per_octave=STEPS_PER_OCTAVE):
+    """Bandwidths of ratio 2^(1/4), or as many steps an octave, from ``high`` down to at most ``low``, ascending."""
+    steps = max(int(np.ceil(steps_per_octave * np.log2(high / low))), 8)
+    return high * 2.0 ** (-np.arange(steps, -1, -1) / steps_per_octave)
 
 
 def local_minima(scores):

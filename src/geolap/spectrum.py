@@ -8,7 +8,8 @@ vary), M u = μ u gives
 Solved are the largest eigenvalues of c I − M, c = max ρ^{−2}, which is A itself for constant scales.  A graph in several
 components is solved component by component: as one, it would have as many equal eigenvalues, which no iteration can tell
 apart.  Large sparse graphs are solved by LOBPCG with multigrid (`geolap.multigrid`), or else by Lanczos; small ones
-directly.  Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
+directly, and so are those of some thousand points whose parts hang together by so little that Lanczos does not converge.
+Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from .engines.threads import available_threads
 from .graph import KernelGraph
@@ -41,8 +42,10 @@ _DIRECT, _DIRECT_PER_PAIR = 1500, 30
 _WANTED, _ACCEPTED = 1e-9, 1e-6
 # What LOBPCG aims at, and the vectors of how many points, and how many of them, it finds sooner than Lanczos.
 _WANTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 50_000, 15
-# Vectors that Lanczos holds, at least.
+# Vectors that Lanczos holds, at least; and restarts, the fewer where a matrix is small enough to be factorised instead.
 _BASIS = 60
+_RESTARTS, _FEW_RESTARTS = 3000, 30
+_FACTORISED = 10_000
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
 
@@ -196,13 +199,14 @@ def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", threads=No
     small = n <= max(_DIRECT, _DIRECT_PER_PAIR * k) // (3 if sparse.issparse(B) else 1) or 3 * k >= n
     found = None
     if small or solver == "dense":
-        full = B.toarray() if sparse.issparse(B) else B
-        found = eigh(full - push * known * known.T, subset_by_index=[n - k, n - 1], overwrite_a=True, check_finite=False)
+        found = _full(B.toarray() if sparse.issparse(B) else B, k, known, push)
     elif without is not None and _by_lobpcg(B, k, solver):
         found = _lobpcg(B, k, known, top, threads)
     if found is None:
         with _product(B, threads) as times:
             found = _lanczos(lambda v: times(v) - push * known[:, 0] * (known[:, 0] @ v), n, k)
+    if found is None:
+        found = _factorised(B, k, known, top) if sparse.issparse(B) else _full(B, k, known, push)
     values, vectors = found
     order = np.argsort(-values)
     values, vectors = values[order], vectors[:, order]
@@ -261,19 +265,55 @@ def _product(B, threads):
         yield lambda v: np.concatenate(list(pool.map(lambda part: part @ v, parts)))
 
 
+def _full(B, k, known, push):
+    """Largest eigenpairs of a full matrix.
+
+    LAPACK's search for some of the eigenvectors goes wrong on matrices whose entries span hundreds of orders of magnitude, as
+    those of graphs that nearly fall apart do; then all are found, by another method.
+    """
+    n = len(B)
+    M = B - push * known * known.T
+    values, vectors = eigh(M, subset_by_index=[n - k, n - 1], check_finite=False)
+    if np.abs(M @ vectors - vectors * values).max(initial=0.0) > _WANTED * push:
+        values, vectors = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
+    return values[-k:], vectors[:, -k:]
+
+
 def _lanczos(product, n, k):
+    """Largest eigenpairs; None if they do not converge soon and there is another way."""
     operator = LinearOperator((n, n), matvec=product, dtype=float)
-    start = np.random.default_rng(0).standard_normal(n)  # the same every time
     basis = max(2 * k + 1, _BASIS)
-    for widening in (1, 3):
+    restarts, widenings = (_FEW_RESTARTS, (1,)) if n <= _FACTORISED else (_RESTARTS, (1, 3))
+    for widening in widenings:
         try:
-            return eigsh(operator, k, which="LA", v0=start, ncv=min(n, widening * basis), tol=_WANTED, maxiter=3000)
+            return eigsh(operator, k, which="LA", v0=_start(n), ncv=min(n, widening * basis), tol=_WANTED, maxiter=restarts)
         except ArpackNoConvergence as error:
             found = len(error.eigenvalues)
+    if n <= _FACTORISED:
+        return None
     raise RuntimeError(
         f"Eigenvectors must converge; {found} of {k} did for {n} points: ask for fewer, or use a larger bandwidth, at which "
         "eigenvalues lie farther apart."
     )
+
+
+def _factorised(B, k, known, top):
+    """Largest eigenpairs of a sparse matrix by inverse iteration: near ``top`` they are close, their inverses far apart."""
+    n = B.shape[0]
+    shift = 1e-10 * top
+    solve = splu(sparse.csc_array((top + shift) * sparse.eye_array(n) - B)).solve
+
+    def product(v):
+        v = solve(v - known[:, 0] * (known[:, 0] @ v))
+        return v - known[:, 0] * (known[:, 0] @ v)
+
+    inverse, vectors = eigsh(LinearOperator((n, n), matvec=product, dtype=float), k, which="LA", v0=_start(n), tol=_WANTED)
+    return top + shift - 1.0 / inverse, vectors
+
+
+def _start(n):
+    """The same every time."""
+    return np.random.default_rng(0).standard_normal(n)
 
 
 def _with_signs(vectors):

@@ -71,7 +71,7 @@ def check_points(X, *, least=3, keep_device=False):
         )
     if A.dtype.kind not in "biuf":
         try:
-            A = A.astype(float) if A.dtype.kind == "O" else _no_numbers(A)
+            A = _from_objects(A, X) if A.dtype.kind == "O" else _no_numbers(A)
         except (TypeError, ValueError) as error:
             raise type(error)(
                 f"Points must be numbers; an array of dtype {np.asarray(X).dtype} was given ({error}): keep the numeric "
@@ -182,6 +182,11 @@ def _checked_tensor(X, least):
     if distinct_points(X, least) < least:
         check_points(host_array(X), least=least)
     return X
+
+
+def _from_objects(A, X):
+    """Objects as numbers; what pandas calls NA is NaN."""
+    return X.to_numpy(float, na_value=np.nan) if type(X).__module__.startswith("pandas.") else A.astype(float)
 
 
 def _no_numbers(A):

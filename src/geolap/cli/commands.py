@@ -1,7 +1,6 @@
 """The commands, each a short story: check the outputs, read the file, compute, answer."""
 
 from enum import StrEnum
-from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -27,8 +26,8 @@ from .showing import (
     show_classified,
     show_comparison,
     show_demo,
-    show_lines,
     show_selection,
+    show_studies,
     show_written,
 )
 
@@ -338,11 +337,12 @@ def reproduce(
     """Compute figures and tables of the paper anew."""
     run = _run("reproduce", running)
     with run.work():
-        from ..files import check_output
+        from dataclasses import asdict
 
-        check_output(output, kind="folder")
-        result = import_module("geolap.experiments").reproduce(what.value, quick=quick, output=output)
-        run.answer({"what": what.value, "output": output}, lambda: show_lines(result), plain=None)
+        from ..experiments import reproduce as reproduced
+
+        studies = reproduced(what.value, quick=quick, output=output, random_state=running.seed)
+        run.answer({"output": output, "studies": list(map(asdict, studies))}, lambda: show_studies(studies, output))
 
 
 @command(app)

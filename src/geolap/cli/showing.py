@@ -10,6 +10,7 @@ __all__ = [
     "show_demo",
     "show_lines",
     "show_selection",
+    "show_studies",
     "show_written",
 ]
 
@@ -140,6 +141,15 @@ def show_demo(table, selection, output):
     data = output or "digits.csv"
     first = [] if output else [f"  geolap demo -o {data}"]
     show_lines("Next:", *first, f"  geolap compare {data} --drop digit", f"  geolap embed {data} --labels digit -o map.csv")
+
+
+def show_studies(studies, output):
+    """The claims of every study, and whether they hold."""
+    for study in studies:
+        show_lines(f"{study.title}{' (quick)' if study.quick else ''}")
+        show_lines(*(f"  {'holds' if claim.holds else 'fails'}: {claim.text} ({claim.evidence})" for claim in study.claims))
+        show_lines(*(f"  {remark}" for remark in study.remarks))
+    show_lines(f"Written to {output}." if output else "Tables and pictures: add -o FOLDER.")
 
 
 def show_lines(*texts):

@@ -14,7 +14,15 @@ from sklearn.utils import check_random_state
 
 from ..validation import check_number
 
-__all__ = ["ManifoldSample", "make_dome", "make_hourglass", "make_sphere", "make_swiss_roll", "make_torus"]
+__all__ = [
+    "ManifoldSample",
+    "make_dome",
+    "make_flat_torus",
+    "make_hourglass",
+    "make_sphere",
+    "make_swiss_roll",
+    "make_torus",
+]
 
 
 @dataclass(frozen=True)
@@ -89,6 +97,18 @@ def make_torus(n_samples=1000, noise=0.0, noise_dims=0, random_state=None, *, ma
         noise_dims,
         random_state,
     )
+
+
+def make_flat_torus(n_samples=1000, noise=0.0, noise_dims=0, random_state=None):
+    """The product of two unit circles, (cos u, sin u, cos v, sin v): a torus without curvature, in four dimensions.
+
+    Coordinates are (u, v), in which the metric is the identity.
+    """
+    rng = _checked(n_samples, noise, noise_dims, random_state)
+    coordinates = rng.uniform(-np.pi, np.pi, (n_samples, 2))
+    clean = np.column_stack([f(angle) for angle in coordinates.T for f in (np.cos, np.sin)])
+    metric = np.broadcast_to(np.eye(2), (n_samples, 2, 2)).copy()
+    return _observed(clean, coordinates, metric, (2.0 * np.pi) ** 2, noise, noise_dims, rng)
 
 
 def make_swiss_roll(n_samples=1000, noise=0.0, noise_dims=0, random_state=None):

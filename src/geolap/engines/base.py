@@ -35,19 +35,28 @@ class LocalMetrics:
         Dual metrics in tangent coordinates, leading direction first.
     effective : ndarray (n, m)
         Effective number of neighbours (Σ_j W_ij)² / Σ_j W_ij², the point itself counted.
+    drift : ndarray (n, m)
+        (2/ε_i) ‖Σ_j P_ij y_j‖ in tangent coordinates: 0 on a manifold, but for sampling noise.
     degree_error : ndarray (m,), optional
         Relative error of the degrees, if they were estimated.
     """
 
     H: np.ndarray
     effective: np.ndarray
+    drift: np.ndarray
     degree_error: np.ndarray | None = None
 
     @classmethod
     def joined(cls, parts, *, axis, degree_error=None) -> "LocalMetrics":
         """Metrics of several groups of evaluation points (axis 0) or bandwidths (axis 1)."""
-        H, effective = [part.H for part in parts], [part.effective for part in parts]
-        return cls(np.concatenate(H, axis=axis), np.concatenate(effective, axis=axis), degree_error)
+        H, effective, drift = (
+            np.concatenate([getattr(part, name) for part in parts], axis=axis) for name in ("H", "effective", "drift")
+        )
+        return cls(H, effective, drift, degree_error)
+
+    def at(self, rows) -> "LocalMetrics":
+        """Those of some evaluation points, in that order."""
+        return LocalMetrics(self.H[rows], self.effective[rows], self.drift[rows], self.degree_error)
 
 
 class Engine(Protocol):

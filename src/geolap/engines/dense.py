@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 
 from ..kernel import gaussian
 from ..laplacian import density_weights, transition
-from ..metric import dual_metric
+from ..metric import drift, dual_metric
 from ..tangent import tangent_basis
 from .base import NO_NEIGHBOURS, LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
 
@@ -40,7 +40,7 @@ class DenseEngine:
 
     def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
         H = np.empty((len(sample), len(bandwidths), working_dim, working_dim))
-        effective = np.empty((len(sample), len(bandwidths)))
+        effective, drifts = (np.empty((len(sample), len(bandwidths))) for _ in range(2))
         for m, eps in enumerate(in_unit(bandwidths, self._unit)):
             W = self._weights(eps)[sample]
             P = transition(W, density_weights(degrees[:, m], renormalization=renormalization, scale=self._scale))
@@ -48,9 +48,11 @@ class DenseEngine:
                 A = self._X - self._X[i]
                 Y = tangent_basis(A, W[k], working_dim) @ A.T
                 H[k, m] = dual_metric(Y, P[k], eps * self._rho[i])
-            H[self._others(eps)[sample].sum(axis=1) < NO_NEIGHBOURS, m] = 0.0
+                drifts[k, m] = drift(Y, P[k], eps * self._rho[i])
+            alone = self._others(eps)[sample].sum(axis=1) < NO_NEIGHBOURS
+            H[alone, m], drifts[alone, m] = 0.0, 0.0
             effective[:, m] = W.sum(axis=1) ** 2 / (W**2).sum(axis=1)
-        return LocalMetrics(H, effective)
+        return LocalMetrics(H, effective, drifts)
 
     def _weights(self, eps):
         return gaussian(self._sqdist, eps, cutoff=self._cutoff)

@@ -85,16 +85,16 @@ class DeviceEngine:
         m, r = len(epsilons), self._X.shape[1]
 
         def of(rows):
-            H, effective = self._group_metrics(rows, epsilons, density, working_dim)
-            return torch.cat([H.reshape(len(rows), -1), effective], dim=1)
+            H, effective, drift = self._group_metrics(rows, epsilons, density, working_dim)
+            return torch.cat([H.reshape(len(rows), -1), effective, drift], dim=1)
 
         # Two matrices (r, r) for every evaluation point and bandwidth.
         found = self._by_rows(of, sample, most=max(1, self._held // (2 * m * r * r)))
-        split = m * working_dim**2
-        return LocalMetrics(found[:, :split].reshape(-1, m, working_dim, working_dim), found[:, split:])
+        H, effective, drift = np.split(found, [m * working_dim**2, m * working_dim**2 + m], axis=1)
+        return LocalMetrics(H.reshape(-1, m, working_dim, working_dim), effective, drift)
 
     def _group_metrics(self, rows, epsilons, density, dim):
-        """H (c, m, dim, dim) and effective neighbours (c, m) of a group of evaluation points."""
+        """H (c, m, dim, dim), effective neighbours (c, m) and drift (c, m) of a group of evaluation points."""
         c, m, r = len(rows), len(epsilons), self._X.shape[1]
         steps = ladders(epsilons)
         upper = torch.triu_indices(r, r, device=self._device)
@@ -127,12 +127,14 @@ class DeviceEngine:
         C = _second_moment(tangent, origin + offset, upper)
         C += center_count[:, None, None] * (offset[:, :, None] * offset[:, None, :])
         V = _leading_vectors(C, dim, offset)
-        B = _second_moment(metric, origin, upper)
-        B /= (metric[:, -1] + density_here.reshape(-1))[:, None, None]
-        B[neighbours < NO_NEIGHBOURS] = 0.0
-        local = self._tensor(epsilons)[:, None] * self._rho[rows]
-        H = (2.0 / local.reshape(-1)[:, None, None] ** 2) * (V @ B @ V.mT)
-        return H.reshape(m, c, dim, dim).transpose(0, 1), effective.reshape(m, c).T
+        total = metric[:, -1] + density_here.reshape(-1)
+        B = _second_moment(metric, origin, upper) / total[:, None, None]
+        mean = (metric[:, -r - 1 : -1] - origin * metric[:, -1:]) / total[:, None]
+        B[neighbours < NO_NEIGHBOURS], mean[neighbours < NO_NEIGHBOURS] = 0.0, 0.0
+        local = (self._tensor(epsilons)[:, None] * self._rho[rows]).reshape(-1)
+        H = (2.0 / local[:, None, None] ** 2) * (V @ B @ V.mT)
+        drift = 2.0 / local * torch.linalg.norm((V @ mean[:, :, None])[:, :, 0], dim=1)
+        return H.reshape(m, c, dim, dim).transpose(0, 1), effective.reshape(m, c).T, drift.reshape(m, c).T
 
     def _sqdist(self, rows, columns):
         """Squared distances over ρ_i ρ_j, by differences, and which are between points at the same place."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernel import Ladder, ladder_weights, reach
-from ..metric import dual_metric
+from ..metric import drift, dual_metric
 from ..tangent import tangent_finder
-from .base import NO_NEIGHBOURS
+from .base import NO_NEIGHBOURS, LocalMetrics
 from .threads import Scratch, checkpoint
 
 __all__ = ["Around", "metrics_around"]
@@ -67,10 +67,10 @@ def metrics_around(around: Around, steps: list[Ladder], dim, *, cutoff=None, scr
         return int(np.searchsorted(beyond, reach(eps) ** 2, side="right"))
 
     c, m = around.density_here.shape
-    H, effective = np.zeros((c, m, dim, dim)), np.ones((c, m))
+    H, effective, drifts = np.zeros((c, m, dim, dim)), np.ones((c, m)), np.zeros((c, m))
     points = around.points[order[: in_reach(max(ladder.bandwidths[0] for ladder in steps))]]
     if not len(points):
-        return H, effective
+        return LocalMetrics(H, effective, drifts)
     find_coordinates = tangent_finder(points, dim)
     for columns, epsilons, W in _weight_batches(sqdist, steps, in_reach, cutoff, scratch):
         b, _, n = W.shape
@@ -91,8 +91,10 @@ def metrics_around(around: Around, steps: list[Ladder], dim, *, cutoff=None, scr
         P = np.multiply(W, density[columns, None, :n], out=W)
         P /= (P.sum(axis=2) + around.density_here[:, columns].T)[:, :, None]
         P[neighbours < NO_NEIGHBOURS] = 0.0
-        H[:, columns] = dual_metric(Y.reshape(b, c, dim, n), P, epsilons[:, None] * around.rho).swapaxes(0, 1)
-    return H, effective
+        Y = Y.reshape(b, c, dim, n)
+        H[:, columns] = dual_metric(Y, P, epsilons[:, None] * around.rho).swapaxes(0, 1)
+        drifts[:, columns] = drift(Y, P, epsilons[:, None] * around.rho).T
+    return LocalMetrics(H, effective, drifts)
 
 
 def _weight_batches(sqdist, steps, in_reach, cutoff, scratch):

@@ -3,7 +3,7 @@
 With a_j = x_j − x_i, all that the tangent basis (`geolap.tangent`) and the dual metric (`geolap.metric`) of an evaluation
 point need of the others is
 
-.. math:: Σ W, \\; Σ W^2, \\; Σ W v, \\; Σ W a, \\; Σ W^2 a, \\; Σ W^2 a a^T, \\; Σ W v\\, a a^T
+.. math:: Σ W, \\; Σ W^2, \\; Σ W v, \\; Σ W a, \\; Σ W^2 a, \\; Σ W v\\, a, \\; Σ W^2 a a^T, \\; Σ W v\\, a a^T
 
 over the points elsewhere, and the number and the density weights of those at x_i itself.  So the points may come in any
 number of chunks.  The products are formed in the precision in which the columns are kept, and added up in double.
@@ -70,7 +70,7 @@ class Columns:
 
 def n_moments(r) -> int:
     """Numbers that `row_moments` gives for r features."""
-    return 5 + 2 * r + 2 * r * r
+    return 5 + 3 * r + 2 * r * r
 
 
 def own_columns(here, thinned):
@@ -102,6 +102,7 @@ def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cut
             [len(here), v[here].sum(), W.sum(), W2.sum(), Wv.sum()],
             W.astype(A.dtype) @ A,
             W2.astype(A.dtype) @ A,
+            Wv.astype(A.dtype) @ A,
             _second(A, W2, scratch),
             _second(A, Wv, scratch),
         ]
@@ -119,18 +120,19 @@ def _second(A, weights, scratch):
 
 
 def metrics_from(moments, eps, dim, *, rho=1.0, thinned=1.0) -> LocalMetrics:
-    """H and effective neighbours at one bandwidth from the sums (n, q); ``thinned`` points stand behind each column."""
-    r = int(np.sqrt((moments.shape[1] - 4) / 2.0))  # the inverse of `n_moments`
+    """What is found at one bandwidth from the sums (n, q); ``thinned`` points stand behind each column."""
+    r = int(np.sqrt((moments.shape[1] - 5) / 2.0 + 0.5625) - 0.75 + 0.5)  # the inverse of `n_moments`
     here, density_here, s, s2, sv = moments[:, :5].T
     units = own_columns(here, thinned)
     here, density_here = units, density_here * units / np.maximum(here, 1.0)
-    first, first2, C, B = np.split(moments[:, 5:], [r, 2 * r, 2 * r + r * r], axis=1)
+    first, first2, first_v, C, B = np.split(moments[:, 5:], [r, 2 * r, 3 * r, 3 * r + r * r], axis=1)
     C, B = C.reshape(-1, r, r), B.reshape(-1, r, r)
     offset = first / (here + s)[:, None]
     C = C - offset[:, :, None] * first2[:, None, :] - first2[:, :, None] * offset[:, None, :]
     C += (s2 + here)[:, None, None] * offset[:, :, None] * offset[:, None, :]
     V = np.linalg.eigh(C)[1][:, :, : -dim - 1 : -1].transpose(0, 2, 1)
     alone = s < NO_NEIGHBOURS
-    factor = np.where(alone, 0.0, 2.0 / (eps * rho) ** 2 / np.where(alone, 1.0, sv + density_here))
-    H = factor[:, None, None] * (V @ B @ V.transpose(0, 2, 1))
-    return LocalMetrics(H[:, None], (thinned * (here + s) ** 2 / (here + s2))[:, None])
+    over = np.where(alone, 0.0, 1.0 / np.where(alone, 1.0, sv + density_here))
+    H = (2.0 / (eps * rho) ** 2 * over)[:, None, None] * (V @ B @ V.transpose(0, 2, 1))
+    drift = 2.0 / (eps * rho) * over * np.linalg.norm((V @ first_v[:, :, None])[:, :, 0], axis=1)
+    return LocalMetrics(H[:, None], (thinned * (here + s) ** 2 / (here + s2))[:, None], drift[:, None])

@@ -13,6 +13,7 @@ What is exact and what is estimated, at each bandwidth on its own:
 Where the points have structure, work and memory grow like N: neither the rows nor the cells in reach of a point do.
 """
 
+from dataclasses import replace
 from functools import cache
 from itertools import islice, takewhile
 
@@ -230,10 +231,9 @@ class NeighborsEngine:
             return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
 
         groups = np.array_split(np.argsort(places), -(-len(places) // _GROUP))
-        H, effective = np.empty((len(places), 1, dim, dim)), np.empty((len(places), 1))
-        for group, found in zip(groups, in_order(of, groups, threads=self._threads, label=None), strict=True):
-            H[group], effective[group] = found
-        return LocalMetrics(H, thinned * effective)
+        found = LocalMetrics.joined(list(in_order(of, groups, threads=self._threads, label=None)), axis=0)
+        found = found.at(np.argsort(np.concatenate(groups)))
+        return replace(found, effective=thinned * found.effective)
 
 
 def _power_of_two(least):

@@ -80,8 +80,8 @@ class SparseEngine:
 
         groups = np.array_split(sample, -(-len(sample) // _GROUP))
         label = f"metrics at {len(bandwidths)} bandwidths"
-        found = [pair for some in in_order(of, groups, threads=self._threads, label=label) for pair in some]
-        return LocalMetrics(np.concatenate([H for H, _ in found]), np.concatenate([n_eff for _, n_eff in found]))
+        found = in_order(of, groups, threads=self._threads, label=label)
+        return LocalMetrics.joined([metrics for some in found for metrics in some], axis=0)
 
     def _metrics_at(self, i, steps, density, dim, scratch):
         entries = slice(self._sqdist.indptr[i], self._sqdist.indptr[i + 1])

@@ -123,20 +123,16 @@ class TiledEngine:
     def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
         steps = ladders(in_unit(bandwidths, self._unit))
         density = density_weights(degrees, renormalization=renormalization, scale=self._scale)[self._order]
-        H = np.empty((len(sample), len(bandwidths), working_dim, working_dim))
-        effective = np.empty((len(sample), len(bandwidths)))
-
         scratch = Scratch()
 
         def of(group):
             return self._group_metrics(group, steps, density, working_dim, scratch)
 
-        for group, (h, n_eff) in self._by_groups(of, sample, f"metrics at {len(bandwidths)} bandwidths"):
-            H[group], effective[group] = h, n_eff
-        return LocalMetrics(H, effective)
+        groups, found = zip(*self._by_groups(of, sample, f"metrics at {len(bandwidths)} bandwidths"), strict=True)
+        return LocalMetrics.joined(found, axis=0).at(np.argsort(np.concatenate(groups)))
 
     def _group_metrics(self, group, steps, density, dim, scratch):
-        """H and effective neighbours for a group of evaluation points, given by their places."""
+        """What is found at a group of evaluation points, given by their places."""
         origin = self._X[group]
         sqdist = cdist(origin, self._X, "sqeuclidean")  # by differences: exact however close the points
         row, place = np.nonzero(sqdist == 0)  # each point itself, and its duplicates

@@ -1,5 +1,25 @@
-"""The paper's experiments.  So far its TE rule: the oracle that looks at the test labels."""
+"""The paper's experiments, each a function that returns a `Study` of plain records; `reproduce` runs and writes them."""
 
-from .oracle import test_error_bandwidth
+from .figure1 import figure1
+from .figure2 import figure2
+from .figure3 import figure3
+from .labels import SetRun, run_sets
+from .reproduction import STUDIES, reproduce
+from .study import Claim, Study
+from .tables import table1, table2
+from .truth import truth
 
-__all__ = ["test_error_bandwidth"]
+__all__ = [
+    "STUDIES",
+    "Claim",
+    "SetRun",
+    "Study",
+    "figure1",
+    "figure2",
+    "figure3",
+    "reproduce",
+    "run_sets",
+    "table1",
+    "table2",
+    "truth",
+]

@@ -22,22 +22,22 @@ _MATRICES = ("npz", "npy", "mtx")
 def check_output(path, *, kind="table", inputs=()):
     """Say before the work what would keep the result from being written.
 
-    ``kind`` is "table", "matrix", "page" or "folder"; ``inputs`` are files that must not be overwritten.
+    ``kind`` is "table", "matrix" or "page"; ``inputs`` are files that must not be overwritten.
     """
     if path is None or (str(path) == "-" and kind == "table"):
         return
     if str(path) == "-":
         raise FileError(f"Only tables are written to standard output; -o - was given for a {kind}: name a file.")
     path = Path(path)
-    suffixes = {"table": _TABLES, "matrix": _MATRICES, "page": ("html", "htm")}.get(kind)
+    suffixes = {"table": _TABLES, "matrix": _MATRICES, "page": ("html", "htm")}[kind]
     suffix = path.suffix.lower().lstrip(".")
-    if suffixes and suffix not in suffixes and not _is_special(path):
+    if suffix not in suffixes and not _is_special(path):
         raise FileError(
             f"The name of an output must end in {', '.join('.' + s for s in suffixes)}; '{path.name}' does not: rename it."
         )
     if suffix == "parquet":
         needed_library("pyarrow", "Writing .parquet")
-    if path.is_dir() and kind != "folder":
+    if path.is_dir():
         raise FileError(f"An output must be a file; '{path}' is a folder: name a file in it.")
     folder = path.resolve().parent
     if not folder.is_dir():

@@ -20,7 +20,7 @@ from ..smooth_regression import predicted_classes
 from ..validation import check_labels, check_number
 from .base import BandwidthSelector, search_grid
 
-__all__ = ["CrossValidation"]
+__all__ = ["CrossValidation", "label_folds", "middle_of_least"]
 
 
 class CrossValidation(BandwidthSelector):
@@ -84,7 +84,7 @@ class CrossValidation(BandwidthSelector):
         kept = np.sort(np.concatenate([labelled, others]))
         points, classes = points[kept], classes[kept]
         labelled = np.flatnonzero(classes >= 0)
-        folds = self._folds(classes[labelled], random_state.randint(2**31))
+        folds = label_folds(classes[labelled], self.n_folds, self.n_repeats, random_state.randint(2**31))
         train = [labelled[inside] for inside, _ in folds]
         test = [labelled[outside] for _, outside in folds]
 
@@ -104,10 +104,8 @@ class CrossValidation(BandwidthSelector):
             error, [tuple(grid)], maxfun=self.n_evaluations, no_local_search=True, rng=random_state.randint(2**31)
         )
         bandwidths, scores = map(np.array, zip(*sorted(tried.items()), strict=True))
-        # Many bandwidths share the least error, a multiple of one over the number of labels: take the middle one.
-        least = np.flatnonzero(scores == scores.min())
         return Selection(
-            bandwidth=float(bandwidths[least[len(least) // 2]]),
+            bandwidth=float(bandwidths[middle_of_least(scores)]),
             bandwidths=bandwidths,
             scores=scores,
             minima=(),
@@ -117,14 +115,21 @@ class CrossValidation(BandwidthSelector):
             details={"n_labelled": len(labelled)},
         )
 
-    def _folds(self, classes, seed):
-        """Pairs of (training, test) positions among the labelled points, every class in every training set."""
-        n_folds = min(self.n_folds, np.bincount(classes).min())
-        return [
-            fold
-            for repeat in range(self.n_repeats)
-            for fold in StratifiedKFold(n_folds, shuffle=True, random_state=(seed + repeat) % 2**32).split(classes, classes)
-        ]
+
+def label_folds(classes, n_folds, n_repeats, seed):
+    """Pairs of (training, test) positions among the labelled points, every class in every training set."""
+    n_folds = min(n_folds, np.bincount(classes).min())
+    return [
+        fold
+        for repeat in range(n_repeats)
+        for fold in StratifiedKFold(n_folds, shuffle=True, random_state=(seed + repeat) % 2**32).split(classes, classes)
+    ]
+
+
+def middle_of_least(errors):
+    """Many bandwidths share the least error, a multiple of one over the number of labels: the position of the middle one."""
+    least = np.flatnonzero(errors == errors.min())
+    return least[len(least) // 2]
 
 
 def _checked_labels(y, n_points):

@@ -34,7 +34,7 @@ class MedianDistance(BandwidthSelector):
     ----------
     bandwidth_ : float
     selection_ : Selection
-        Its curve is |share of distances below ε − ½|.
+        Its curve is ``|share of distances below ε − ½|``.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class NeighborDistance(BandwidthSelector):
     ----------
     bandwidth_ : float
     selection_ : Selection
-        Its curve has one point for each k' up to 4k, with score |k' − k|.
+        Its curve has one point for each k' up to 4k, with score ``|k' − k|``.
 
     Examples
     --------

@@ -71,6 +71,10 @@ class GeometricConsistency(BandwidthSelector):
         Average squared norms.
     renormalization : float, default 1.0
         λ of the Laplacian.
+    drift : float, default 0.0
+        Weight of the drift Σ_j L_ij y_j, another moment that vanishes on a manifold but for sampling noise.  0 chooses ε for
+        the spectrum of L (maps, clusters, labels), 1 a larger one for L applied to functions point by point
+        (`docs/reproduction.md` has the evidence).
     n_neighbors : int, optional
         Select for the graph that joins each point with its nearest so many, rather than all pairs.
     neighbors : transformer or matrix (n_points, n_points), optional
@@ -120,6 +124,7 @@ class GeometricConsistency(BandwidthSelector):
         *,
         squared=False,
         renormalization=1.0,
+        drift=0.0,
         n_neighbors=None,
         neighbors=None,
         local_scale=None,
@@ -136,6 +141,7 @@ class GeometricConsistency(BandwidthSelector):
         self.random_state = random_state
         self.squared = squared
         self.renormalization = renormalization
+        self.drift = drift
         self.n_neighbors = n_neighbors
         self.neighbors = neighbors
         self.local_scale = local_scale
@@ -147,6 +153,7 @@ class GeometricConsistency(BandwidthSelector):
         check_choice("rule", self.rule, ("global", "first"))
         check_number("max_share", self.max_share, low=0, high=1, open_low=True)
         check_number("renormalization", self.renormalization, low=0, high=10)
+        check_number("drift", self.drift, low=0)
         check_choice("dual", self.dual, (True, False))
         check_choice("squared", self.squared, (True, False))
         random_state = check_random_state(self.random_state)
@@ -157,7 +164,7 @@ class GeometricConsistency(BandwidthSelector):
         engine = make_engine(
             points, self.engine, exact=self.exact, cutoff=self.cutoff, threads=self.threads, scale=scale, pairs=pairs
         )
-        problem = Consistency(engine, sample, working_dim, self.dual, self.squared, self.renormalization)
+        problem = Consistency(engine, sample, working_dim, self.dual, self.squared, self.renormalization, self.drift)
 
         nearest = engine.nearest(sample)
         bandwidths = search_grid(engine, nearest, len(points))

@@ -1,0 +1,79 @@
+"""Sphinx: how the pages of this folder and the docstrings become a site.  ``make docs`` builds it into docs/_build/html."""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import geolap
+
+sys.path.insert(0, str(Path(__file__).parent))  # for gallery_order.py
+
+project = "geolap"
+author = "The geolap developers"
+copyright = "the geolap developers"
+version = release = geolap.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+default_role = "py:obj"
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+templates_path = ["_templates"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False  # the template of a class lists them
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",  # the others are shown, not run
+    "within_subsection_order": "gallery_order.GalleryOrder",
+    "capture_repr": (),
+    "default_thumb_file": str(Path(__file__).parent / "images" / "idea_light.png"),
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+    "thumbnail_size": (400, 280),
+}
+
+mathjax = find_spec("sphinx-mathjax-offline")
+html_theme = "pydata_sphinx_theme"
+html_title = "geolap"
+html_static_path = ["_static", *(f"{place}/static" for place in mathjax.submodule_search_locations)]
+mathjax_path = "mathjax/tex-chtml.js"  # formulas need no network
+html_css_files = ["style.css"]
+html_show_sourcelink = False
+html_sidebars = {"quick_start": [], "changelog": []}  # pages without others beneath them
+html_theme_options = {
+    "logo": {"text": "geolap"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}
+
+
+def list_existing_pages(app, page, source):
+    """Leave pages out of a table of contents that this checkout does not have."""
+    if page in ("guide", "measurements"):
+        lines = source[0].split("\n")
+        source[0] = "\n".join(
+            line for line in lines if not line.isidentifier() or (Path(app.srcdir) / f"{line}.md").exists()
+        )
+
+
+def setup(app):
+    app.connect("source-read", list_existing_pages)

@@ -1,0 +1,34 @@
+"""What the pages list is what there is."""
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import geolap
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_public_name_has_a_page():
+    listed = re.findall(r"^   ~?(?:\w+\.)?(\w+)$", (ROOT / "docs" / "api.rst").read_text(), re.MULTILINE)
+    modules = [getattr(geolap, name) for name in geolap.__all__ if isinstance(getattr(geolap, name), ModuleType)]
+    public = {name for name in geolap.__all__ if getattr(geolap, name) not in modules}
+    for module in modules:
+        public.update(module.__all__)
+    assert public - {*listed} == set()
+    assert len(listed) == len({*listed})
+
+
+def test_the_gallery_has_every_example_in_its_place(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(ROOT / "docs"), *sys.path])
+    from gallery_order import ORDER
+
+    assert {*ORDER} == {path.name for path in (ROOT / "examples").glob("*.py")}
+
+
+def test_links_of_the_readme_lead_somewhere():
+    links = re.findall(r'(?:\]\(|src="|srcset=")([^)"]+)', (ROOT / "README.md").read_text())
+    local = [link.split("#")[0] for link in links if not link.startswith("http")]
+    assert local
+    assert [link for link in local if not (ROOT / link).exists()] == []

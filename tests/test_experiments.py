@@ -1,0 +1,203 @@
+"""The paper's experiments: their machinery on small samples, and their statements on the quick run."""
+
+import ast
+import csv
+import json
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import geolap
+from geolap import experiments
+from geolap.datasets import load_ssl_book
+from geolap.engines.pairs import all_pairs
+from geolap.experiments import labels, paper
+from geolap.experiments.study import Claim, Study
+
+# The functions have the names of their modules.
+figure1_module, figure3_module, truth = (import_module(f"geolap.experiments.{n}") for n in ("figure1", "figure3", "truth"))
+FOLDER = Path(experiments.__file__).parent
+
+
+def claims(study):
+    return {claim.text: claim.holds for claim in study.claims}
+
+
+# The truth
+
+
+@pytest.mark.parametrize("manifold", truth.MANIFOLDS, ids=lambda m: m.name)
+@pytest.mark.parametrize("density", truth.DENSITIES)
+def test_errors_vanish_with_many_points_and_a_small_bandwidth(manifold, density):
+    """The known spectra and Laplacians are those that L tends to, whatever the density."""
+    n, eps = {1: (600, 0.15), 2: (2500, 0.4), 3: (2500, 0.6)}[manifold.dim]
+    X, clean = truth.draw(manifold, density, 0.0, n, 0)
+    assert X.shape == (n, manifold.ambient_dim + truth.NOISE_DIMS)
+    errors = truth.laplacian_errors(manifold, X, clean, eps, pairs=all_pairs(X))
+    for name in set(errors) - {"pointwise"}:
+        assert errors[name] < 0.25
+    # Point by point there is sampling noise, but none of it is a bias.
+    laplacian = geolap.GraphLaplacian(eps).fit(X).laplacian_ @ clean
+    exact = manifold.laplacian(clean)
+    assert (laplacian * exact).sum() / (exact * exact).sum() == pytest.approx(1.0, abs=0.2)
+
+
+def test_uneven_samples_are_uneven():
+    sphere = truth.MANIFOLDS[1]
+    _, clean = truth.draw(sphere, "uneven", 0.0, 4000, 0)
+    # The mean of x under the density 1 + 0.7 x is 0.7/3.
+    assert clean[:, 0].mean() == pytest.approx(0.7 / 3, abs=0.03)
+    assert clean[:, 1].mean() == pytest.approx(0.0, abs=0.03)
+
+
+def test_levels_of_spheres_are_orthogonal_eigenfunctions():
+    x = truth.draw(truth.MANIFOLDS[2], "uniform", 0.0, 20_000, 0)[1]
+    (first, linear), (second, quadratic) = truth.MANIFOLDS[2].levels(x)
+    assert (first, linear.shape[1], second, quadratic.shape[1]) == (3, 4, 8, 9)
+    np.testing.assert_allclose(linear.T @ quadratic / len(x), 0.0, atol=0.02)
+
+
+def test_a_rule_that_takes_the_best_bandwidth_has_no_regret():
+    setting = {"manifold": "circle", "density": "uniform", "noise": 0.02, "n_points": 300}
+    rows, curve = truth._sample(truth.MANIFOLDS[0], setting, 0)
+    for error in truth.ERRORS:
+        own = [row for row in rows if row["error_of"] == error]
+        least = min(row[error] for row in curve)
+        assert min(row["regret"] for row in own) >= 1.0
+        for row in own:
+            assert row["regret"] == pytest.approx(row["error"] / least)
+            (at,) = [c for c in curve if c["bandwidth"] == row["bandwidth"]]
+            assert at[error] == row["error"]
+
+
+# Labels
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return labels.run_sets(quick=True)
+
+
+def test_errors_are_those_of_the_classifier(runs):
+    (digit1,) = [run for run in runs if run.name == "digit1"]
+    data = load_ssl_book("digit1")
+    rows = data.splits[0]
+    y = np.full(1500, -1)
+    y[rows] = data.target[rows]
+    model = geolap.LaplacianClassifier(digit1.bandwidths["gc"]).fit(data.data, y)
+    wrong = 100 * np.mean(np.delete(model.transduction_ != data.target, rows))
+    assert digit1.errors["gc", 100][0] == pytest.approx(wrong)
+
+
+def test_no_rule_beats_the_oracle_by_more_than_its_grid_is_coarse(runs):
+    for run in runs:
+        te = run.errors["te", 100].mean()
+        assert all(errors.mean() > te - 1.5 for (_, n), errors in run.errors.items() if n == 100)
+        assert te <= run.errors["cv", 100].mean()
+
+
+def test_quick_tables_stand_beside_the_published_values(runs):
+    one, two = experiments.table1(quick=True, runs=runs), experiments.table2(quick=True, runs=runs)
+    digit1 = {row["rule"]: row for row in one.tables["bandwidths"] if row["set"] == "digit1"}
+    assert digit1["gc"]["paper"] == paper.BANDWIDTHS["digit1"]["gc"]
+    assert digit1["gc"]["ratio"] == pytest.approx(1.0, abs=0.1)
+    assert digit1["rec"]["ratio"] == pytest.approx(1.0, abs=0.1)
+    assert all(claims(one)[text] for text in claims(one) if text.startswith(("GC agrees", "Rec agrees")))
+    errors = {row["rule"]: row for row in two.tables["errors"] if row["set"] == "digit1"}
+    assert abs(errors["gc"]["ours"] - errors["gc"]["paper"]) < 1.0  # points of per cent, on three of twelve splits
+    assert claims(two)["CV takes longer than GC"]
+
+
+# Figures, smaller still than on the quick run
+
+
+def test_figure1_statements_hold_at_little_noise(monkeypatch):
+    monkeypatch.setattr(figure1_module, "QUICK_SIZES", (250, 1000))
+    monkeypatch.setattr(figure1_module, "NOISES", (0.001, 0.01, 0.02))
+    study = experiments.figure1(quick=True)
+    found = claims(study)
+    assert found["ε̂ falls with N"]
+    assert found["ε̂ always lies in the true range, where there is one"]
+    assert found["the CLMR range overlaps with the true one only in part"]
+
+
+def test_figure2_has_minima_and_singular_values():
+    study = experiments.figure2(quick=True)
+    assert claims(study)["the curve of d' = 1 is the lowest"]
+    assert [row["working_dim"] for row in study.tables["minima"] if row["selected"]] == [1, 2]
+    for row in study.tables["singular_values"]:
+        values = [row[f"sigma_{k}"] for k in range(1, 10)]
+        assert values == sorted(values, reverse=True)
+
+
+def test_figure3_statement_holds():
+    study = experiments.figure3(quick=True)
+    assert claims(study)["ε̂ lies in a region of low δ"]
+    rows = study.tables["curves"]
+    assert all(0 <= row["error"] <= 1 for row in rows)
+
+
+def test_maps_of_the_same_points_agree_up_to_rotation():
+    rng = np.random.default_rng(0)
+    Y = rng.standard_normal((50, 3))
+    Y = (Y - Y.mean(axis=0)) / np.linalg.norm(Y - Y.mean(axis=0))
+    Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    assert figure3_module._procrustes(Y, Y @ Q) == pytest.approx(0.0, abs=1e-6)
+    assert figure3_module._procrustes(Y, rng.standard_normal((50, 3)) / 12) > 0.5
+
+
+# Files and pages
+
+
+def test_the_same_numbers_on_a_second_run():
+    one, two = (experiments.figure2(quick=True).to_json() for _ in range(2))
+    assert one == two
+
+
+def test_a_study_survives_its_file():
+    study = Study(
+        "figure2", "T", "about", {"t": [{"a": 1.5, "b": None}]}, {"t": "c"}, (Claim("x", True, "y"),), ("r",), True
+    )
+    assert Study.from_json(study.to_json()) == study
+
+
+def test_pages_and_files_are_written_and_grow_with_every_study(tmp_path):
+    experiments.reproduce("figure2", quick=True, output=tmp_path)
+    page = (tmp_path / "reproduction.md").read_text()
+    assert "Figure 2" in page
+    assert "Figure 3" not in page
+    experiments.reproduce("figure3", quick=True, output=tmp_path)
+    page = (tmp_path / "reproduction.md").read_text()
+    assert page.index("Figure 2") < page.index("Figure 3")
+    assert "Quick run" in page
+    html = (tmp_path / "reproduction.html").read_text()
+    assert html.count("<svg") == 2
+    assert "http-equiv" not in html
+    folder = tmp_path / "reproduction"
+    assert {p.suffix for p in folder.iterdir()} == {".json", ".csv", ".png", ".svg"}
+    with (folder / "figure2_minima.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    stored = json.loads((folder / "figure2.json").read_text())["tables"]["minima"]
+    assert [float(row["bandwidth"]) for row in rows] == [row["bandwidth"] for row in stored]
+
+
+def test_an_unknown_study_is_named():
+    with pytest.raises(ValueError, match=r"what must be one of 'figure1'.*'all'; 'figure9' was given"):
+        experiments.reproduce("figure9")
+
+
+def test_published_values_stand_in_one_file():
+    """Numbers of the paper's tables occur nowhere else in the experiments; round ones, such as 1.25, may by chance."""
+    published = {
+        value
+        for table in (paper.BANDWIDTHS, paper.ERRORS)
+        for row in table.values()
+        for value in row.values()
+        if round(20 * value) != 20 * value
+    }
+    for path in FOLDER.glob("*.py"):
+        if path.name != "paper.py":
+            numbers = {n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)}
+            assert not {n for n in numbers if isinstance(n, float)} & published, path.name
