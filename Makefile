@@ -3,6 +3,7 @@
 # make lint   style and types
 # make docs   the documentation, into docs/_build/html
 # make reproduction  the paper's figures and tables, into docs (about an hour)
+# make browser  Chromium for the tests of reports, from Debian's packages unless there is one
 # make bench  speed, as ratios against a plain reference
 # Each sets up .venv by itself.
 
@@ -10,7 +11,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint docs reproduction bench clean
+.PHONY: demo test lint docs reproduction browser bench clean
 
 demo: $(STAMP)-core
 	$(BIN)/python examples/plot_digits.py
@@ -28,6 +29,10 @@ docs: $(STAMP)-docs
 
 reproduction: $(STAMP)-dev
 	$(BIN)/geolap reproduce all --output docs
+
+browser:
+	{ command -v chromium && command -v chromedriver; } >/dev/null || \
+		{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium chromium-driver >/dev/null; }
 
 bench: $(STAMP)-dev
 	$(BIN)/python benchmarks/speed.py

@@ -25,7 +25,7 @@ print(selection.explain())
 # measured there, and it is not taken, although it is nearly as low.  On other data it is often the lower one.
 
 _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
-selection.plot(ax)
+selection.plot(ax=ax)
 ax.set_title("Handwritten digits, 1797 images of 8×8 pixels", loc="left", fontsize=10)
 
 # %%

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
 SAYS = {
     "plot_digits.py": "A clear minimum inside the searched range.",
+    "plot_displays.py": "A clear minimum inside the searched range.",
     "plot_few_labels.py": "of the other 1697 digits are right",
     "plot_swiss_roll.py": "corrected by G",
     "plot_torus_metric.py": "found over exact",

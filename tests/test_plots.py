@@ -1,33 +1,110 @@
 import builtins
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
-from geolap import select_bandwidth
-from geolap.datasets import make_sphere
+import geolap
+from geolap.datasets import make_sphere, make_swiss_roll
+from geolap.plots import (
+    ComparisonDisplay,
+    DistortionDisplay,
+    HealthDisplay,
+    MetricDisplay,
+    SelectionDisplay,
+    SingularValuesDisplay,
+)
 
 
 @pytest.fixture(scope="module")
-def selection():
-    return select_bandwidth(make_sphere(200, random_state=0).data, random_state=0)
+def points():
+    return make_swiss_roll(300, random_state=0).data
 
 
-def test_plot_draws_into_the_given_axes(selection):
+@pytest.fixture(scope="module")
+def selector(points):
+    return geolap.GeometricConsistency(working_dim=2, random_state=0).fit(points)
+
+
+@pytest.fixture(scope="module")
+def eigenmap(points, selector):
+    return geolap.LaplacianEigenmap(bandwidth=selector.bandwidth_).fit(points)
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+def all_displays(points, selector, eigenmap, ax=None):
+    return [
+        SelectionDisplay.from_estimator(selector, ax=ax),
+        ComparisonDisplay.from_points(points, ["gc", "median"], random_state=0, ax=ax),
+        HealthDisplay.from_estimator(selector, points, random_state=0, ax=ax),
+        SingularValuesDisplay.from_estimator(selector, points, scales=(0.5, 3.0), random_state=0, ax=ax),
+        DistortionDisplay.from_selection(selector.selection_, eigenmap.embedding_, ax=ax),
+        MetricDisplay.from_estimator(eigenmap, ax=ax),
+    ]
+
+
+def test_every_display_labels_its_axes_and_keeps_them(points, selector, eigenmap):
+    for display in all_displays(points, selector, eigenmap):
+        assert display.ax_.get_xlabel()
+        assert display.ax_.get_ylabel()
+        assert display.figure_ is display.ax_.figure
+        display.figure_.canvas.draw()
+
+
+def test_every_display_draws_into_the_given_axes(points, selector, eigenmap):
     _, ax = plt.subplots()
-    assert selection.plot(ax) is ax
+    for display in all_displays(points, selector, eigenmap, ax):
+        assert display.ax_ is ax
+
+
+def test_bandwidths_have_a_log_axis_and_a_unit(selector):
+    ax = selector.selection_.plot().ax_
     assert ax.get_xscale() == "log"
-    assert "ε" in ax.get_xlabel()
-    plt.close("all")
-
-
-def test_plot_makes_axes_of_its_own(selection):
-    ax = selection.plot()
+    assert "unit of the data" in ax.get_xlabel()
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert any(f"{selection.bandwidth:.3g}" in label for label in labels)
-    plt.close("all")
+    assert any(f"{selector.bandwidth_:.3g}" in label for label in labels)
 
 
-def test_missing_matplotlib_is_named_with_its_extra(selection, monkeypatch):
+def test_singular_values_tell_the_dimension_at_the_bandwidth():
+    X = make_sphere(500, random_state=0).data
+    curve = geolap.dimension_curve(X, np.geomspace(0.1, 1.0, 10), random_state=0)
+    ax = SingularValuesDisplay(curve, 0.4).plot().ax_
+    assert any("dimension 2" in text.get_text() for text in ax.get_legend().get_texts())
+
+
+def test_circles_have_the_radius_that_was_asked_for(points, selector, eigenmap):
+    metric = geolap.riemannian_metric(eigenmap.embedding_, eigenmap.graph_.laplacian())
+    assert "radius 0.5 " in MetricDisplay(metric, radius=0.5).plot().ax_.get_title()
+
+
+def test_an_isometry_shows_circles_as_circles():
+    places = np.random.default_rng(0).uniform(size=(200, 2))
+    outlines, radius = geolap.riemannian.indicatrices(places, np.tile(np.eye(2), (200, 1, 1)), radius=0.1)
+    centres = outlines[:, :-1].mean(axis=1)
+    np.testing.assert_allclose(np.linalg.norm(outlines - centres[:, None], axis=2), radius)
+
+
+def test_the_distortions_drawn_average_to_the_criterion(selector, eigenmap):
+    display = DistortionDisplay.from_selection(selector.selection_, eigenmap.embedding_)
+    selection = selector.selection_
+    assert np.isclose(display.distortion.mean(), selection.scores[selection.bandwidths == selection.bandwidth][0])
+
+
+def test_what_cannot_be_drawn_is_told_in_a_sentence(points, eigenmap):
+    with pytest.raises(ValueError, match=r"must be fitted, and have chosen .* LaplacianEigenmap has no selection_: fit it"):
+        SelectionDisplay.from_estimator(eigenmap)
+    with pytest.raises(ValueError, match=r"the selection was made by 'median': use method 'gc'"):
+        DistortionDisplay.from_selection(geolap.select_bandwidth(points, "median"), eigenmap.embedding_)
+    with pytest.raises(ValueError, match=r"at least two coordinates; shape \(300, 1\) was given"):
+        DistortionDisplay(eigenmap.embedding_[:, :1], np.ones(300)).plot()
+
+
+def test_missing_matplotlib_is_named_with_its_extra(selector, monkeypatch):
     real_import = builtins.__import__
 
     def without(name, *args, **kwargs):
@@ -37,4 +114,4 @@ def test_missing_matplotlib_is_named_with_its_extra(selection, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"Plots need matplotlib, which is not installed: pip install 'geolap\[plot\]'"):
-        selection.plot()
+        selector.selection_.plot()

@@ -316,7 +316,7 @@ def test_comparison_has_a_row_for_every_rule():
     assert [row.selection.method for row in comparison] == UNSUPERVISED
     assert len(str(comparison).splitlines()) - len(UNSUPERVISED) in (1, 2)
     assert set(comparison.as_dicts()[0]) >= {"method", "bandwidth", "low", "high", "components", "isolated", "seconds"}
-    assert len(comparison.plot().lines) == 2 * len(comparison)
+    assert len(comparison.plot().ax_.lines) == 2 * len(comparison)
     with_labels = geolap.compare_bandwidths(X, ["gc", "cv"], y=y, random_state=0)
     assert [row.selection.method for row in with_labels] == ["gc", "cv"]
     with pytest.raises(ValueError, match="a method must be one of 'gc'"):

@@ -29,8 +29,8 @@ _PUBLIC = {
         "NeighborDistance",
     ),
     "comparison": ("compare_bandwidths", "Comparison"),
-    "health": ("graph_health", "GraphHealth"),
-    "dimension": ("intrinsic_dimension", "dimension_range", "DimensionEstimate"),
+    "health": ("graph_health", "GraphHealth", "health_curve", "HealthCurve"),
+    "dimension": ("intrinsic_dimension", "dimension_range", "dimension_curve", "DimensionEstimate", "DimensionCurve"),
     "local_scale": ("neighbor_scale",),
     "regional": ("regional_scale",),
     "forecasts": ("forecast",),
@@ -42,6 +42,7 @@ _PUBLIC = {
     "parameter_search": ("ConsistencySearch", "Gain"),
     "experiments": (),
     "plots": (),
+    "report": (),
     "anndata": (),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
@@ -53,11 +54,14 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from . import datasets as datasets
     from . import experiments as experiments
     from . import plots as plots
+    from . import report as report
     from .comparison import Comparison as Comparison
     from .comparison import compare_bandwidths as compare_bandwidths
     from .consistency import DistortionCurve as DistortionCurve
     from .consistency import distortion as distortion
+    from .dimension import DimensionCurve as DimensionCurve
     from .dimension import DimensionEstimate as DimensionEstimate
+    from .dimension import dimension_curve as dimension_curve
     from .dimension import dimension_range as dimension_range
     from .dimension import intrinsic_dimension as intrinsic_dimension
     from .embedding import DiffusionMap as DiffusionMap
@@ -66,7 +70,9 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .forecasts import forecast as forecast
     from .graph_laplacian import GraphLaplacian as GraphLaplacian
     from .health import GraphHealth as GraphHealth
+    from .health import HealthCurve as HealthCurve
     from .health import graph_health as graph_health
+    from .health import health_curve as health_curve
     from .kernel import convert_bandwidth as convert_bandwidth
     from .laplacian import LocalScale as LocalScale
     from .local_scale import neighbor_scale as neighbor_scale

@@ -80,10 +80,31 @@ class Comparison:
         return tuple(best) if len(best) > 1 else ()
 
     def plot(self, ax=None):
-        """Draw every rule's curve, each scaled to its own range, on one log axis; returns the matplotlib Axes."""
-        from .plots import plot_comparison
+        """Draw every rule's curve on one log axis; returns a `geolap.plots.ComparisonDisplay`."""
+        from .plots import ComparisonDisplay
 
-        return plot_comparison(self, ax)
+        return ComparisonDisplay(self).plot(ax=ax)
+
+    def _repr_html_(self):
+        from .notebook import card, paragraph, table
+
+        rows = [
+            (
+                row["method"],
+                f"{row['bandwidth']:.4g}",
+                "" if row["low"] is None else f"{row['low']:.4g}\u00a0–\u00a0{row['high']:.4g}",
+                f"{row['effective_neighbors']:.3g}",
+                row["components"],
+                row["isolated"],
+                f"{row['seconds']:.2f}",
+                row["status"],
+            )
+            for row in self.as_dicts()
+        ]
+        columns = ("method", "bandwidth", "interval", "neighbours", "parts", "isolated", "seconds", "status")
+        agreed = self.agreement()
+        words = f"{', '.join(agreed)} agree within a factor of {_AGREEMENT}." if agreed else "No two rules agree."
+        return card(f"{len(rows)} rules", table(columns, rows), paragraph(words))
 
 
 def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="auto", threads=None):

@@ -17,7 +17,7 @@ from .selectors import resolve_bandwidth
 from .selectors.base import search_grid
 from .validation import check_bandwidths, check_number, check_points, check_sample
 
-__all__ = ["DimensionEstimate", "dimension_range", "intrinsic_dimension"]
+__all__ = ["DimensionCurve", "DimensionEstimate", "dimension_curve", "dimension_range", "intrinsic_dimension"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,18 @@ class DimensionEstimate:
     singular_values: np.ndarray = field(repr=False)
     bandwidth: float
     selection: Selection | None = field(default=None, repr=False)
+
+    def _repr_html_(self):
+        from .notebook import card, table
+
+        votes = np.bincount(self.per_point, minlength=2)
+        rows = [
+            (dimension or "no neighbours", int(count), f"{count / len(self.per_point):.0%}")
+            for dimension, count in enumerate(votes)
+            if count
+        ]
+        title = f"Dimension {self.vote} at bandwidth {self.bandwidth:.4g}"
+        return card(title, table(("dimension", "votes", "share"), rows))
 
 
 def intrinsic_dimension(X, bandwidth="gc", *, n_sample=200, max_dim=20, random_state=None, threads=None):
@@ -120,3 +132,58 @@ def dimension_range(X, intrinsic_dim, bandwidths=None, *, n_sample=200, max_dim=
     values = local_singular_values(points, sample, bandwidths, max(max_dim, intrinsic_dim) + 1, threads=threads)
     votes = np.array([vote(column) for column in largest_gap(values).T])
     return bandwidths, votes == intrinsic_dim
+
+
+@dataclass(frozen=True)
+class DimensionCurve:
+    """What the local singular values say about the dimension at several bandwidths.
+
+    Attributes
+    ----------
+    bandwidths : ndarray (m,)
+    singular_values : ndarray (m, q)
+        σ_1 ≥ σ_2 ≥ …, their mean over evaluation points, in the unit of the data.
+    votes : ndarray of int (m,)
+        The dimension most evaluation points vote for; 0 where none has neighbours.
+    shares : ndarray (m,)
+        Share of the evaluation points that do.
+    """
+
+    bandwidths: np.ndarray
+    singular_values: np.ndarray = field(repr=False)
+    votes: np.ndarray = field(repr=False)
+    shares: np.ndarray = field(repr=False)
+
+
+def dimension_curve(X, bandwidths, *, n_sample=50, max_dim=20, random_state=None, threads=None):
+    """Local singular values and the dimension they vote for, at several bandwidths.
+
+    Parameters
+    ----------
+    X : array-like (n_points, n_features)
+    bandwidths : array-like (m,)
+        For instance ``selection.bandwidths``.
+    n_sample : int or None, default 50
+        Number of random points that vote; None takes all.
+    max_dim, random_state, threads
+        As for `intrinsic_dimension`.
+
+    Returns
+    -------
+    DimensionCurve
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_sphere(800, random_state=0).data
+    >>> geolap.dimension_curve(X, [0.2, 0.4], random_state=0).votes.tolist()
+    [2, 2]
+    """
+    points = check_points(X)
+    check_number("max_dim", max_dim, Integral, low=1)
+    sample = check_sample(n_sample, len(points), check_random_state(random_state))
+    bandwidths = np.sort(check_bandwidths(bandwidths))
+    values = local_singular_values(points, sample, bandwidths, min(max_dim, points.shape[1]) + 1, threads=threads)
+    per_point = largest_gap(values)
+    votes = np.array([vote(column) for column in per_point.T])
+    return DimensionCurve(bandwidths, values.mean(axis=0), votes, (per_point == votes).mean(axis=0))

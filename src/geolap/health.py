@@ -1,11 +1,14 @@
 """Health of a graph before it is built: components, isolated points, neighbours, size.
 
-The graph at bandwidth ε joins points up to ``cutoff``·ε apart (3ε by default, where the weight is 1e-4).
+The graph at bandwidth ε joins points up to ``cutoff``·ε apart (3ε by default, where the weight is 1e-4).  Its components at
+all bandwidths at once are those of single linkage: the graph falls in two wherever an edge of the minimum spanning tree is
+longer than that.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
@@ -13,9 +16,11 @@ from .engines import make_engine
 from .engines.base import in_unit, in_unit_box
 from .validation import check_bandwidths, check_n_sample, check_number, check_points
 
-__all__ = ["GraphHealth", "graph_health"]
+__all__ = ["GraphHealth", "HealthCurve", "graph_health", "health_curve"]
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+# Single linkage holds all distances: 100 MB.
+_MOST_POINTS_LINKED = 5000
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,20 @@ class GraphHealth:
             f"{self.duplicates} duplicates; effective neighbours {self.effective_neighbors[2]:.3g} (median); "
             f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"
         )
+
+    def _repr_html_(self):
+        from .notebook import card, table
+
+        least, lower, median, upper, most = (f"{q:.3g}" for q in self.effective_neighbors)
+        rows = [
+            ("components", self.components),
+            ("points in the largest", self.largest_component),
+            ("isolated points", self.isolated),
+            ("duplicates", self.duplicates),
+            ("effective neighbours", f"{median} (quartiles {lower} to {upper}, range {least} to {most})"),
+            ("sparse matrix", f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"),
+        ]
+        return card(f"Graph of {self.n_points} points at bandwidth {self.bandwidth:.4g}", table((), rows))
 
 
 def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, threads=None):
@@ -113,6 +132,93 @@ def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, 
         nonzeros=nonzeros,
         bytes=nonzeros * (8 + index_bytes) + (len(points) + 1) * index_bytes,
     )
+
+
+@dataclass(frozen=True)
+class HealthCurve:
+    """What graphs at several bandwidths would be like.
+
+    Attributes
+    ----------
+    bandwidths : ndarray (m,)
+    n_points : int
+    components, largest_component : ndarray of int (m,) or None
+        Connected components, and points in the largest; None beyond 5000 points.
+    isolated : ndarray (m,)
+        Share of the points that no other is joined to; of the sampled ones beyond 5000 points.
+    effective_neighbors : ndarray (m, 5)
+        Least, quartiles and greatest over sampled points, as in `GraphHealth`.
+    cutoff : float
+        Points are joined up to ``cutoff``·ε apart.
+    """
+
+    bandwidths: np.ndarray
+    n_points: int
+    components: np.ndarray | None = field(repr=False)
+    largest_component: np.ndarray | None = field(repr=False)
+    isolated: np.ndarray = field(repr=False)
+    effective_neighbors: np.ndarray = field(repr=False)
+    cutoff: float = 3.0
+
+
+def health_curve(X, bandwidths, *, cutoff=3.0, n_sample=200, random_state=None, threads=None):
+    """Components, isolated points and effective neighbours of graphs at several bandwidths, without building them.
+
+    Parameters
+    ----------
+    X : array-like (n_points, n_features)
+    bandwidths : array-like (m,)
+        For instance ``selection.bandwidths``.
+    cutoff : float, default 3.0
+        Points farther apart than ``cutoff``·ε are not joined.
+    n_sample : int or None, default 200
+        Points whose effective neighbours are counted; None takes all.
+    random_state : int, RandomState or None
+    threads : int, optional
+
+    Returns
+    -------
+    HealthCurve
+
+    Examples
+    --------
+    >>> import geolap
+    >>> X = geolap.datasets.make_sphere(500, random_state=0).data
+    >>> geolap.health_curve(X, [0.001, 0.01, 0.3]).components.tolist()
+    [500, 469, 1]
+    """
+    points = check_points(X)
+    bandwidths = np.sort(check_bandwidths(bandwidths))
+    check_number("cutoff", cutoff, low=0, open_low=True)
+    sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
+    engine = make_engine(points, threads=threads)
+    scales = np.concatenate([bandwidths, bandwidths / np.sqrt(2.0)])  # W² at ε is W at ε/√2
+    sums, squares = np.split(1.0 + engine.row_sums(scales, sample), 2, axis=1)
+    components = largest = None
+    if len(points) <= _MOST_POINTS_LINKED:
+        box, unit = in_unit_box(points)
+        components, largest, alone = _linked(box, cutoff * in_unit(bandwidths, unit))
+        isolated = alone / len(points)
+    else:
+        isolated = (engine.nearest(sample)[:, None] > cutoff * bandwidths).mean(axis=0)
+    return HealthCurve(
+        bandwidths=bandwidths,
+        n_points=len(points),
+        components=components,
+        largest_component=largest,
+        isolated=isolated,
+        effective_neighbors=np.quantile(sums**2 / squares, _QUANTILES, axis=0).T,
+        cutoff=float(cutoff),
+    )
+
+
+def _linked(X, radii):
+    """Components, points in the largest and points alone, in graphs that join points up to each of the radii apart."""
+    first, second, height, size = linkage(X, "single").T
+    largest = np.maximum.accumulate(np.concatenate([[1.0], size]))
+    leaves = np.sort(np.concatenate([height[first < len(X)], height[second < len(X)]]))  # where each point is joined
+    joined = np.searchsorted(height, radii, side="right")
+    return len(X) - joined, largest[joined].astype(int), len(X) - np.searchsorted(leaves, radii, side="right")
 
 
 def components_within(X, radius):

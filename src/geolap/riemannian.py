@@ -29,7 +29,7 @@ from scipy.spatial import cKDTree
 from .metric import departure
 from .validation import check_number
 
-__all__ = ["RiemannianMetric", "riemannian_metric"]
+__all__ = ["RiemannianMetric", "dual_metric", "indicatrices", "riemannian_metric"]
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMet
     _check_sizes(Y, L)
     n, s = Y.shape
     d = s if intrinsic_dim is None else check_number("intrinsic_dim", intrinsic_dim, Integral, low=1, high=s)
-    H = _dual(Y, L)
+    H = dual_metric(Y, L)
     values, vectors = _leading(H, d)
     flat = values[:, -1] <= 1e-12 * np.maximum(values[:, 0], np.finfo(float).tiny)
     if flat.any():
@@ -230,7 +230,8 @@ def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMet
     )
 
 
-def _dual(Y, L):
+def dual_metric(Y, L):
+    """H (N, s, s) of a map Y (N, s) and a Laplacian L (N, N); singular where neighbours are missing or the map is flat."""
     s = Y.shape[1]
     Y = Y - Y.mean(axis=0)
     a, b = np.triu_indices(s)
@@ -240,6 +241,42 @@ def _dual(Y, L):
     H = np.empty((len(Y), s, s))
     H[:, a, b] = H[:, b, a] = upper
     return H
+
+
+# One indicatrix for each occupied cell of a grid over the map, the median one so long in relation to the map.
+_CELLS, _SIZE = 7, 0.045
+
+
+def indicatrices(places, dual, *, radius=None):
+    """Circles of one radius around some points of the data, as a map in two coordinates shows them (Tissot's indicatrices).
+
+    Parameters
+    ----------
+    places : ndarray (n_points, 2)
+    dual : ndarray (n_points, 2, 2)
+        H there.
+    radius : float, optional
+        In the unit of the data; by default such that the circles can be seen.
+
+    Returns
+    -------
+    outlines : ndarray (k, 41, 2)
+        Closed curves around points all over the map; none if it is flat everywhere.
+    radius : float
+    """
+    extent = float(np.ptp(places, axis=0).max())
+    cells = (places - places.min(axis=0)) * (_CELLS / max(extent, np.finfo(float).tiny))
+    order = np.argsort(((cells - np.floor(cells) - 0.5) ** 2).sum(axis=1), kind="stable")  # nearest to the centre first
+    some = order[np.unique(np.floor(cells[order]), axis=0, return_index=True)[1]]
+    values, vectors = np.linalg.eigh(dual[some])
+    values = np.sqrt(np.maximum(values, 0.0))
+    longest = float(np.median(values[:, 1]))
+    if not longest > 0:
+        return np.empty((0, 41, 2)), 0.0
+    radius = _SIZE * extent / longest if radius is None else radius
+    angle = np.linspace(0.0, 2.0 * np.pi, 41)
+    circle = np.stack([np.cos(angle), np.sin(angle)])
+    return places[some, None, :] + radius * np.swapaxes((vectors * values[:, None, :]) @ circle, 1, 2), radius
 
 
 def _leading(H, d):

@@ -120,22 +120,38 @@ class Selection:
         if self.minima:
             lines.append("Minima of the curve:")
         for minimum in self.minima:
-            if not minimum.local:
-                held = "" if minimum.share is None else f", neighbourhoods hold {minimum.share:.0%} of the points"
-                meaning = f"beyond the bound on locality{held}: the scale of the whole data set"
-            elif minimum.bandwidth == self.bandwidth:
-                meaning = "selected"
-            elif minimum.clear:
-                meaning = "another scale of the data"
-            else:
-                meaning = "within noise"
-            lines.append(f"  {minimum.bandwidth:10.4g}  score {minimum.score:.3f}  {meaning}")
+            lines.append(f"  {minimum.bandwidth:10.4g}  score {minimum.score:.3f}  {self._meaning(minimum)}")
         if self.bound is not None:
             lines.append(f"Neighbourhoods are local up to bandwidth {self.bound:.4g}.")
         return "\n".join(lines)
 
-    def plot(self, ax=None):
-        """Draw the curve with its minima, interval and bound; returns the matplotlib Axes."""
-        from .plots import plot_selection
+    def _meaning(self, minimum):
+        if not minimum.local:
+            held = "" if minimum.share is None else f", neighbourhoods hold {minimum.share:.0%} of the points"
+            return f"beyond the bound on locality{held}: the scale of the whole data set"
+        if minimum.bandwidth == self.bandwidth:
+            return "selected"
+        return "another scale of the data" if minimum.clear else "within noise"
 
-        return plot_selection(self, ax)
+    def plot(self, ax=None):
+        """Draw the curve with its minima, interval and bound; returns a `geolap.plots.SelectionDisplay`."""
+        from .plots import SelectionDisplay
+
+        return SelectionDisplay(self).plot(ax=ax)
+
+    def to_html(self, *, name=None) -> str:
+        """A page of HTML with charts that opens from disk, as `geolap.report.selection_page` makes it."""
+        from .report import selection_page
+
+        return selection_page(self, name=name)
+
+    def _repr_html_(self):
+        from .notebook import card, paragraph, sparkline, table
+
+        title = f"Bandwidth {self.bandwidth:.4g}"
+        if self.interval is not None:
+            title += f" ({self.interval[0]:.4g} – {self.interval[1]:.4g})"
+        curve = sparkline(self.bandwidths, self.scores, chosen=self.bandwidth, interval=self.interval, beyond=self.bound)
+        rows = [(f"{m.bandwidth:.4g}", f"{m.score:.3f}", self._meaning(m)) for m in self.minima]
+        minima = table(("minimum", "score", "what it is"), rows) if rows else ""
+        return card(title, paragraph(f"Method {self.method}. {self.status}"), curve, minima)

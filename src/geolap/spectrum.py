@@ -268,8 +268,8 @@ def _product(B, threads):
 def _full(B, k, known, push):
     """Largest eigenpairs of a full matrix.
 
-    LAPACK's search for some of the eigenvectors goes wrong on matrices whose entries span hundreds of orders of magnitude, as
-    those of graphs that nearly fall apart do; then all are found, by another method.
+    LAPACK's search for some of the eigenvectors goes wrong on matrices whose entries span hundreds of orders of magnitude,
+    as those of a graph that nearly falls apart; then all are found, by another method.
     """
     n = len(B)
     M = B - push * known * known.T

@@ -1,7 +1,5 @@
 """From options to what the library takes: outputs that can be written, points, selectors, parameters of graphs."""
 
-from importlib import import_module
-
 from .options import Engine, Method, Selecting
 
 __all__ = ["forecast_of", "graph_parameters", "prepared_outputs", "read_points", "selector_for"]
@@ -25,7 +23,7 @@ def prepared_outputs(run, file, *, output=None, matrix=None, report=None):
     check_output(report, kind="page", inputs=inputs)
     if report is None:
         return None
-    write_report = import_module("geolap.report").write_report
+    from ..report import write_report
 
     def write(table, running, **results):
         with replaced_file(report) as path:
