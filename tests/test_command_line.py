@@ -185,6 +185,14 @@ def test_the_demo_writes_data_to_go_on_with(run, tmp_path):
     assert pd.read_csv(tmp_path / "digits.csv").shape == (1797, 65)
 
 
+def test_a_report_is_a_page(run, sphere, tmp_path):
+    code, _, err = run("select", sphere, "--drop", "side,city", "--report", tmp_path / "page.html", "--drift", 1)
+    assert code == 0
+    assert "The report is" in err
+    assert "sphere.csv" in (tmp_path / "page.html").read_text()
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
 def test_warnings_are_lines(run, tmp_path):
     X = np.vstack([make_sphere(100, random_state=0).data, make_sphere(100, random_state=1).data + 100])
     np.save(tmp_path / "two.npy", X)

@@ -143,6 +143,9 @@ class Selecting:
     max_share: Annotated[
         float | None, _option("Bound on locality: share of the points in a neighbourhood (gc).", panel=_SELECTING)
     ] = None
+    drift: Annotated[
+        float | None, _option("Weight of one more moment, for L applied point by point; 1 is usual (gc).", panel=_SELECTING)
+    ] = None
     engine: Annotated[Engine | None, _option("What sums over the points (gc).", panel=_SELECTING)] = None
     exact: Annotated[bool, _option("Visit all pairs, however many points there are (gc).", "--exact", panel=_SELECTING)] = (
         False

@@ -7,7 +7,7 @@ __all__ = ["forecast_of", "graph_parameters", "prepared_outputs", "read_points",
 # Points from which a forecast is told before the work.
 _MANY = 20_000
 # Parameters of a selector that are options, besides those of its graph.
-_OPTIONS = ("working_dim", "dual", "n_sample", "rule", "max_share", "engine", "exact")
+_OPTIONS = ("working_dim", "dual", "n_sample", "rule", "max_share", "drift", "engine", "exact")
 
 
 def prepared_outputs(run, file, *, output=None, matrix=None, report=None):
@@ -73,6 +73,7 @@ def selector_for(selecting, running, labels, **graph):
         "n_sample": selecting.n_sample,
         "rule": None if selecting.rule is None else selecting.rule.value,
         "max_share": selecting.max_share,
+        "drift": selecting.drift,
         "engine": None if selecting.engine in (None, Engine.AUTO) else selecting.engine.value,
         "exact": selecting.exact or None,
         **graph,
