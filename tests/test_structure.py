@@ -17,10 +17,11 @@ LAYERS = [
     {"consistency", "spectrum"},
     {"smooth_regression"},
     {"selectors"},
-    {"dimension", "forecast", "health", "regional"},
+    {"dimension", "forecasts", "health", "regional"},
     {"graph_laplacian"},
     {"comparison", "embedding", "semi_supervised", "parameter_search"},
-    {"anndata", "plots", "experiments", "report"},
+    {"anndata", "plots", "experiments", "files", "report"},
+    {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
@@ -61,4 +62,27 @@ def test_importing_the_package_does_not_import_optional_libraries():
 
     optional = ("matplotlib", "plotly", "torch", "dask", "faiss", "pyamg", "anndata", "networkx")
     code = f"import sys, geolap; print([m for m in {optional} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_names_for_type_checkers_are_the_public_names():
+    tree = ast.parse((ROOT / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.asname for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == {*geolap.__all__, "experiments", "plots", "report"}
+
+
+def test_no_public_name_is_hidden_by_a_module():
+    modules = {path.parts[0].removesuffix(".py") for path in MODULES}
+    assert {name for name in geolap.__all__ if name in modules} == {"anndata", "datasets"}
+    assert geolap.experiments.__name__ == "geolap.experiments"
+    assert geolap.plots.__name__ == "geolap.plots"
+    assert geolap.report.__name__ == "geolap.report"
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    import subprocess
+    import sys
+
+    code = "import sys, geolap; dir(geolap); print([m for m in ('numpy', 'scipy', 'sklearn') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -107,7 +107,7 @@ class Comparison:
         return card(f"{len(rows)} rules", table(columns, rows), paragraph(words))
 
 
-def compare_bandwidths(X, methods=None, *, y=None, random_state=None):
+def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="auto", threads=None):
     """Run several rules on the same data.
 
     Parameters
@@ -118,6 +118,9 @@ def compare_bandwidths(X, methods=None, *, y=None, random_state=None):
     y : array-like (n_points,), optional
         Labels, −1 for unlabelled points.
     random_state : int, RandomState or None
+    engine : str, default "auto"
+        Of methods that have one, `GeometricConsistency`.
+    threads : int, optional
 
     Returns
     -------
@@ -142,10 +145,12 @@ def compare_bandwidths(X, methods=None, *, y=None, random_state=None):
     rows = []
     for name in methods:
         selector = METHODS[name]()
-        if "random_state" in selector.get_params():
-            selector.set_params(random_state=seed)
+        common = {"random_state": seed, "engine": engine, "threads": threads}
+        selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params()})
         start = time.perf_counter()
         selection = selector.fit(points, y).selection_
         seconds = time.perf_counter() - start
-        rows.append(ComparisonRow(selection, graph_health(points, selection.bandwidth, random_state=seed), seconds))
+        rows.append(
+            ComparisonRow(selection, graph_health(points, selection.bandwidth, random_state=seed, threads=threads), seconds)
+        )
     return Comparison(tuple(rows))

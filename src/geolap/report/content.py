@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from ..comparison import ComparisonRow, compare_bandwidths
 from ..dimension import DimensionCurve, dimension_curve
 from ..embedding import LaplacianEigenmap
-from ..forecast import forecast
+from ..forecasts import forecast
 from ..health import HealthCurve, health_curve
 from ..kernel import convert_bandwidth
 from ..riemannian import dual_metric, indicatrices

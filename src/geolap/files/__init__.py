@@ -1,0 +1,22 @@
+"""Data files in, points out; results out, by temporary file and rename.
+
+Files are data: nothing in them is unpickled or run, sizes are checked before anything is read, and whatever is wrong with
+one is a `FileError`, one sentence.  One file here for each family of formats; each makes a `Frame`, and `geolap.files.table`
+makes the `Table` of points from it.
+"""
+
+from .reading import FORMATS, read_table
+from .source import FileError
+from .table import Table
+from .writing import check_output, replaced_file, write_matrix, write_table
+
+__all__ = [
+    "FORMATS",
+    "FileError",
+    "Table",
+    "check_output",
+    "read_table",
+    "replaced_file",
+    "write_matrix",
+    "write_table",
+]

@@ -1,0 +1,350 @@
+"""The command line, as people and machines use it."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import geolap
+from geolap.cli.commands import app
+from geolap.cli.options import Engine, Format, Method
+from geolap.datasets import make_sphere
+from geolap.files import FORMATS, FileError
+from geolap.files.parsing import parsed
+from geolap.files.source import Limits, Source
+from geolap.selectors import METHODS
+
+GEOLAP = [sys.executable, "-m", "geolap"]
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command in this process: exit code, standard output, standard error."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as end:
+            app([str(argument) for argument in arguments], prog_name="geolap")
+        return (end.value.code or 0, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def sphere(tmp_path_factory):
+    """A table with row names, text and a few labels."""
+    X = make_sphere(300, random_state=0).data
+    path = tmp_path_factory.mktemp("data") / "sphere.csv"
+    table = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])], index=[f"p{k}" for k in range(300)])
+    side = np.where(X[:, 2] > 0, "north", "south").astype(object)
+    side[np.random.default_rng(0).random(300) > 0.2] = ""
+    table.assign(side=side, city="Rome").to_csv(path, index_label="place")
+    return path
+
+
+def points_of(path):
+    return pd.read_csv(path, float_precision="round_trip")[["x0", "x1", "x2"]].to_numpy()
+
+
+def test_select_tells_people_the_bandwidth_and_how_far_to_trust_it(run, sphere):
+    code, out, err = run("select", sphere)
+    assert code == 0
+    assert "300 points, 3 features" in out
+    assert "A clear minimum inside the searched range." in out
+    assert "gamma" in out
+    assert err.splitlines() == [
+        "Note: The first column, 'place', names the rows.",
+        "Note: Columns left out, text: 'side', 'city'.",
+    ]
+
+
+def test_select_is_what_the_library_selects(run, sphere):
+    X = points_of(sphere)
+    expected = geolap.GeometricConsistency(working_dim=2, n_sample=50, random_state=7).fit(X).selection_
+    _, out, _ = run("select", sphere, "--working-dim", 2, "--n-sample", 50, "--seed", 7, "--json")
+    result = json.loads(out)["result"]
+    assert result["bandwidth"] == expected.bandwidth
+    assert result["interval"] == list(expected.interval)
+    assert result["status"] == expected.status.name.lower()
+    np.testing.assert_array_equal(result["curve"]["scores"], expected.scores)
+
+
+def test_json_is_one_document_without_nan(run, sphere):
+    _, out, _ = run("select", sphere, "--json")
+    document = json.loads(out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    assert document["command"] == "select"
+    assert document["data"]["n_points"] == 300
+    assert document["data"]["columns"] == ["x0", "x1", "x2"]
+    assert document["warnings"] == []
+
+
+def test_an_error_is_json_too(run, tmp_path):
+    code, out, err = run("select", tmp_path / "missing.csv", "--json")
+    assert code == 2
+    assert json.loads(out)["exit_code"] == 2
+    assert json.loads(out)["error"] in err
+    assert "leave out one" in json.loads(run("select", tmp_path, "-o", "-", "--json")[1])["error"]
+
+
+def test_quiet_is_the_bare_number(run, sphere):
+    _, out, err = run("select", sphere, "-q")
+    assert err == ""
+    assert float(out) > 0
+
+
+def test_the_seed_and_the_threads_decide_nothing_else(run, sphere):
+    outs = {run("select", sphere, "-q", "--seed", 3, "--threads", threads)[1] for threads in (1, 2, 1)}
+    assert len(outs) == 1
+
+
+def test_strict_is_exit_code_3_unless_the_minimum_is_clear(run, sphere):
+    assert run("select", sphere, "--strict")[0] == 0
+    assert run("select", sphere, "--strict", "--method", "median")[0] == 3
+
+
+def test_compare_is_a_table(run, sphere, tmp_path):
+    code, out, _ = run("compare", sphere, "-m", "gc", "-m", "median", "-o", tmp_path / "c.csv")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[1:4]] == ["method", "gc", "median"]
+    assert pd.read_csv(tmp_path / "c.csv")["method"].tolist() == ["gc", "median"]
+    rows = json.loads(run("compare", sphere, "-m", "gc", "-m", "median", "--json")[1])["result"]["rows"]
+    assert [row["method"] for row in rows] == ["gc", "median"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "npy", "npz", "parquet"])
+def test_a_map_is_written_by_the_ending_of_its_name(suffix, run, sphere, tmp_path):
+    out = tmp_path / f"map.{suffix}"
+    assert run("embed", sphere, "-o", out, "--n-components", 3)[0] == 0
+    X = points_of(sphere)
+    expected = geolap.LaplacianEigenmap(3, random_state=0).fit_transform(X)
+    read = {
+        "csv": partial(pd.read_csv, float_precision="round_trip"),
+        "tsv": partial(pd.read_table, float_precision="round_trip"),
+        "parquet": pd.read_parquet,
+    }.get(suffix)
+    if suffix == "npy":
+        np.testing.assert_array_equal(np.load(out), expected)
+    else:
+        content = dict(np.load(out)) if suffix == "npz" else read(out)
+        assert list(content["row"][:2]) == ["p0", "p1"]
+        np.testing.assert_allclose(np.column_stack([content[f"x{k}"] for k in (1, 2, 3)]), expected, rtol=1e-12)
+
+
+def test_a_diffusion_map_over_nearest_neighbours(run, sphere, tmp_path):
+    options = ("--diffusion", "--diffusion-time", 2, "--n-neighbors", 20, "--labels", "side", "--json")
+    _, out, _ = run("embed", sphere, "-o", tmp_path / "m.csv", *options)
+    assert json.loads(out)["result"]["n_neighbors"] == 20
+    assert list(pd.read_csv(tmp_path / "m.csv").columns) == ["row", "side", "x1", "x2"]
+
+
+def test_any_column_is_written_beside_a_map_as_it_was(run, sphere, tmp_path):
+    for suffix in ("csv", "parquet"):
+        table = pd.DataFrame(points_of(sphere)).add_prefix("a").assign(code=np.arange(300) % 4)
+        getattr(table, f"to_{suffix}")(tmp_path / f"x.{suffix}", index=False)
+        assert run("embed", tmp_path / f"x.{suffix}", "-o", tmp_path / "m.csv", "--labels", "code", "-b", 0.5)[0] == 0
+        assert (tmp_path / "m.csv").read_text().splitlines()[4].startswith("3,")
+    assert run("embed", sphere, "-o", tmp_path / "m.csv", "--labels", "x0", "-b", 0.5)[0] == 0
+    written = pd.read_csv(tmp_path / "m.csv", float_precision="round_trip")
+    np.testing.assert_array_equal(written["x0"], points_of(sphere)[:, 0])
+    assert run("embed", sphere, "-o", tmp_path / "m.csv", "--labels", "x1", "-b", 0.5)[0] == 0
+    assert list(pd.read_csv(tmp_path / "m.csv").columns) == ["row", "label", "x1", "x2"]
+
+
+def test_points_are_classified_from_the_labels_of_a_few(run, sphere, tmp_path):
+    code, _, _ = run("classify", sphere, "--labels", "side", "-o", tmp_path / "c.csv")
+    assert code == 0
+    table, found = pd.read_csv(sphere), pd.read_csv(tmp_path / "c.csv")
+    truth = np.where(table["x2"] > 0, "north", "south")
+    assert (found["class"] == truth).mean() > 0.9
+    assert found["given"].isna().sum() == table["side"].isna().sum()
+    assert found["probability"].between(0, 1).all()
+    document = json.loads(run("classify", sphere, "--labels", "side", "--json")[1])
+    assert document["result"]["predicted"] == found["class"].tolist()
+
+
+def test_the_laplacian_annihilates_constants(run, sphere, tmp_path):
+    assert run("laplacian", sphere, "-o", tmp_path / "L.npz", "--bandwidth", 0.5, "--cutoff", 3)[0] == 0
+    L = sparse.load_npz(tmp_path / "L.npz")
+    assert L.shape == (300, 300)
+    np.testing.assert_allclose(L @ np.ones(300), 0, atol=1e-9)
+    with np.load(tmp_path / "L.npz") as content:
+        assert content["bandwidth"] == 0.5
+
+
+def test_the_demo_writes_data_to_go_on_with(run, tmp_path):
+    _, out, _ = run("demo", "-o", tmp_path / "digits.csv")
+    assert "Bandwidth 12.11" in out
+    assert pd.read_csv(tmp_path / "digits.csv").shape == (1797, 65)
+
+
+def test_a_report_is_a_page(run, sphere, tmp_path):
+    code, _, err = run("select", sphere, "--drop", "side,city", "--report", tmp_path / "page.html", "--drift", 1)
+    assert code == 0
+    assert "The report is" in err
+    assert "sphere.csv" in (tmp_path / "page.html").read_text()
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
+def test_warnings_are_lines(run, tmp_path):
+    X = np.vstack([make_sphere(100, random_state=0).data, make_sphere(100, random_state=1).data + 100])
+    np.save(tmp_path / "two.npy", X)
+    code, _, err = run("embed", tmp_path / "two.npy", "-o", tmp_path / "m.csv", "--bandwidth", 0.5, "--cutoff", 3)
+    assert code == 0
+    assert err.startswith("Warning: The graph should be connected")
+    assert ".py" not in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("select", "{file}", "--method", "median", "--working-dim", "2"), "--working-dim was given"),
+        (("select", "{file}", "--method", "cv"), "name their column, --labels"),
+        (("select", "{file}", "--n-sample", "1"), "n_sample must be"),
+        (("select", "{file}", "--max-share", "7"), "max_share must be"),
+        (("select", "{file}", "--max-size", "lots"), "--max-size must be"),
+        (("select", "{file}", "--max-size", "1KB"), "may take 1 KB"),
+        (("select", "{file}", "--separator", "::"), "--separator must be"),
+        (("select", "{file}", "--decimal", ":"), "--decimal must be"),
+        (("select", "{file}", "--labels", "sdie"), "did you mean 'side'"),
+        (("select", "{file}", "--report", "page.pdf"), "must end in .html"),
+        (("select", "{file}", "-o", "{file}"), "must not overwrite its input"),
+        (("embed", "{file}", "-o", "no/such/folder/map.csv"), "folder of an output must exist"),
+        (("embed", "{file}", "-o", "map.doc"), "must end in .csv"),
+        (("embed", "{file}", "-o", "-", "--diffusion-time", "2"), "add --diffusion"),
+        (("embed", "{file}", "-o", "-", "--bandwidth", "1", "--method", "gc", "--exact"), "leave out one"),
+        (("embed", "{file}", "-o", "-", "--bandwidth", "-1"), "positive and finite"),
+        (("embed", "{file}", "-o", "-", "--local-scale", "wide"), "--local-scale must be"),
+        (("embed", "{file}", "-o", "-", "-d", "1000"), "n_components must be less"),
+        (("laplacian", "{file}", "-o", "-"), "name a file"),
+        (("classify", "{file}", "--labels", "city"), "at least two classes"),
+        (("classify", "{file}", "--labels", "x0"), "fractions"),
+        (("select", "/"), "it is a folder"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, run, sphere, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(*(argument.format(file=sphere) for argument in arguments))
+    assert code == 2
+    assert out == ""
+    assert sentence in err.splitlines()[-1]
+    assert err.splitlines()[-1].startswith("Error: ")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_unknown_option_is_exit_code_2(run, sphere):
+    assert run("select", sphere, "--methd", "gc")[0] == 2
+    assert run("select")[0] == 2
+    assert run("frobnicate")[0] == 2
+
+
+def test_a_fault_of_ours_is_exit_code_1_and_no_traceback(run, sphere, monkeypatch):
+    monkeypatch.setattr("geolap.selectors.GeometricConsistency._select", lambda *_: 1 / 0)
+    code, _, err = run("select", sphere, "-q")
+    assert code == 1
+    assert err.startswith("Error: geolap failed unexpectedly (ZeroDivisionError")
+    assert len(err.splitlines()) == 1
+
+
+def test_names_in_files_cannot_move_the_cursor(run, tmp_path):
+    (tmp_path / "x.csv").write_text("a,\x1b[2Jb\n1,x\n2,y\n4,z\n")
+    _, out, err = run("select", tmp_path / "x.csv")
+    assert "\x1b" not in out + err
+
+
+def test_choices_are_those_of_the_library():
+    assert [method.value for method in Method] == list(METHODS)
+    assert {kind.value for kind in Format} == set(FORMATS.values())
+    for engine in Engine:
+        geolap.forecast((100, 3), engine=engine.value)
+
+
+@pytest.mark.parametrize("name", ["select", "compare", "embed", "classify", "laplacian", "reproduce", "demo"])
+def test_every_command_has_help(name, run):
+    code, out, _ = run(name, "--help")
+    assert code == 0
+    assert "--json" in out
+
+
+def children_seconds():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def test_help_takes_less_than_half_a_second_and_loads_nothing_heavy():
+    seconds = []
+    for _ in range(3):
+        before = children_seconds()  # of the processor: others may be using it too
+        shown = subprocess.run([*GEOLAP, "--help"], capture_output=True, text=True, check=True)
+        seconds.append(children_seconds() - before)
+    assert "select" in shown.stdout
+    assert min(seconds) < 0.5
+    code = (
+        "import sys\nfrom geolap.cli.commands import app\ntry: app(['select', '--help'])\nexcept SystemExit: pass\n"
+        "print([m for m in ('numpy', 'scipy', 'sklearn', 'pandas', 'tqdm') if m in sys.modules], file=sys.stderr)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.strip() == "[]"
+
+
+def test_a_first_result_on_1500_points_in_241_dimensions_comes_soon(tmp_path, real):
+    np.savetxt(tmp_path / "g241c.csv", real("g241c"), delimiter=",")
+    before = children_seconds()
+    told = subprocess.run([*GEOLAP, "select", "g241c.csv"], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert "Bandwidth 7.052" in told.stdout
+    assert children_seconds() - before < 10  # 5 s on two cores
+
+
+def test_standard_input_and_output_are_files(sphere):
+    content = sphere.read_bytes()
+    piped = subprocess.run([*GEOLAP, "embed", "-", "-o", "-", "-q"], input=content, capture_output=True, check=True)
+    lines = piped.stdout.decode().splitlines()
+    assert lines[0] == "row,x1,x2"
+    assert len(lines) == 301
+    for nothing in (b"", b"\0\1\2\xff", b"\x93NUMPY", b"PK\x03\x04"):
+        told = subprocess.run([*GEOLAP, "select", "-"], input=nothing, capture_output=True, text=False)
+        assert told.returncode == 2
+        assert told.stderr.decode().startswith("Error: ")
+        assert b"Traceback" not in told.stderr
+
+
+def test_an_interrupt_is_one_line_and_leaves_nothing(tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(25_000, 30)))
+    command = [*GEOLAP, "select", "x.npy", "-o", "curve.csv", "--exact", "-q"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        time.sleep(3.0)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "Interrupted.\n"
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+def test_a_reader_that_goes_away_is_no_error(sphere):
+    pipeline = f"'{sys.executable}' -m geolap select '{sphere}' -q | true; echo ${{PIPESTATUS[0]}}"
+    told = subprocess.run(["bash", "-c", pipeline], capture_output=True, text=True, check=True)
+    assert told.stdout == "0\n"
+    assert told.stderr == ""
+
+
+def test_output_works_where_there_are_no_greek_letters(sphere):
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    told = subprocess.run([*GEOLAP, "select", str(sphere)], env=ascii_only, capture_output=True, text=True, check=True)
+    assert "Bandwidth" in told.stdout
+
+
+def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
+    code = "import sys; sys.modules['typer'] = None; from geolap.cli import main; main()"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert told.returncode == 2
+    assert told.stderr == "The command line needs typer, which is not installed: pip install 'geolap[cli]'.\n"
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(FileError, match=r"needs h5py, which is not installed: pip install 'geolap\[files\]'"):
+        parsed(Source("'x.h5'", tmp_path / "x.h5"), "hdf5", Limits.of())

@@ -1,0 +1,346 @@
+"""What is read from files, what is said about it, and how results are written."""
+
+import gzip
+import os
+import subprocess
+import sys
+
+import anndata
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from scipy import io, sparse
+
+from geolap.files import FileError, check_output, read_table, replaced_file, write_matrix, write_table
+
+X = np.random.default_rng(0).normal(size=(12, 3)).round(6)
+NAMES = ["a", "b", "c"]
+ROWS = [f"cell{k}" for k in range(12)]
+KINDS = ["p", "q"] * 6
+
+
+def frame():
+    return pd.DataFrame(X, columns=NAMES).assign(kind=KINDS)
+
+
+def matlab73(path, values):
+    """As MATLAB writes it: HDF5 behind a header, columns first."""
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file.create_dataset("X", data=values.T).attrs["MATLAB_class"] = np.bytes_("double")
+    with path.open("r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+
+
+def annotated(values=X):
+    obs = pd.DataFrame({"kind": pd.Categorical(KINDS), "depth": np.arange(12.0)}, index=ROWS)
+    obs["batch"] = pd.array([1, None] * 6, dtype="Int64")
+    return anndata.AnnData(values, obs=obs, var=pd.DataFrame(index=NAMES), obsm={"X_pca": X[:, :2]})
+
+
+WRITERS = {
+    "x.npy": lambda p: np.save(p, X),
+    "x.npz": lambda p: np.savez(p, X),
+    "several.npz": lambda p: np.savez_compressed(p, X=X, y=np.arange(12)),
+    "sparse.npz": lambda p: sparse.save_npz(p, sparse.csr_array(X)),
+    "x.csv": lambda p: frame().to_csv(p, index=False),
+    "indexed.csv": lambda p: frame().set_index(pd.Index(ROWS)).to_csv(p),
+    "counted.csv": lambda p: frame().to_csv(p),
+    "counted_by_name.csv": lambda p: frame().to_csv(p, index_label="sample"),
+    "numbered.csv": lambda p: pd.DataFrame(X).to_csv(p, index=False),
+    "numbered_twice.csv": lambda p: pd.DataFrame(X).to_csv(p),
+    "bare.csv": lambda p: np.savetxt(p, X, delimiter=","),
+    "spaces.txt": lambda p: np.savetxt(p, X, header="made by hand"),
+    "x.tsv": lambda p: frame().to_csv(p, sep="\t", index=False),
+    "x.csv.gz": lambda p: frame().to_csv(p, index=False),
+    "semicolons.csv": lambda p: frame().to_csv(p, sep=";", decimal=",", index=False),
+    "quoted_commas.csv": lambda p: frame().to_csv(p, decimal=",", index=False),
+    "all_quoted.csv": lambda p: frame().to_csv(p, quoting=1, index=False),
+    "marked.csv": lambda p: frame().to_csv(p, encoding="utf-8-sig", index=False),
+    "wide.csv": lambda p: frame().to_csv(p, encoding="utf-16", index=False),
+    "western.csv": lambda p: frame().rename(columns={"kind": "espèce"}).to_csv(p, encoding="latin-1", index=False),
+    "windows.csv": lambda p: frame().to_csv(p, index=False, lineterminator="\r\n"),
+    "r.csv": lambda p: p.write_text(frame().set_index(pd.Index(ROWS)).to_csv()[1:]),  # R names no column of row names
+    "x.parquet": lambda p: frame().to_parquet(p),
+    "indexed.parquet": lambda p: frame().set_index(pd.Index(ROWS)).to_parquet(p),
+    "x.mat": lambda p: io.savemat(p, {"X": X, "info": {"by": "hand"}}),
+    "packed.mat": lambda p: io.savemat(p, {"data": X}, do_compression=True),
+    "four.mat": lambda p: io.savemat(p, {"X": X}, format="4"),
+    "sparse.mat": lambda p: io.savemat(p, {"S": sparse.csc_array(X)}),
+    "new.mat": lambda p: matlab73(p, X),
+    "x.h5ad": lambda p: annotated().write_h5ad(p),
+    "sparse.h5ad": lambda p: annotated(sparse.csr_array(X)).write_h5ad(p),
+    "x.h5": lambda p: h5py.File(p, "w").create_dataset("deep/inside", data=X).file.close(),
+    "array.zarr": lambda p: zarr.save(p, X),
+    "old.zarr": lambda p: zarr.create_array(p, data=X, zarr_format=2),
+    "group.zarr": lambda p: zarr.open_group(p, mode="w").create_array("X", data=X),
+    "annotated.zarr": lambda p: annotated().write_zarr(p),
+    "unnamed": lambda p: np.save(p.open("wb"), X),
+}
+
+
+@pytest.fixture
+def written(tmp_path, recwarn):
+    def write(name):
+        WRITERS[name](tmp_path / name)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.mark.filterwarnings("ignore")  # of the libraries that write
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_the_same_points(name, written):
+    table = read_table(written(name))
+    np.testing.assert_allclose(table.points, X, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["indexed.csv", "r.csv", "indexed.parquet", "x.h5ad", "annotated.zarr"])
+def test_names_of_rows_and_columns_are_kept(name, written):
+    table = read_table(written(name))
+    assert table.columns == tuple(NAMES)
+    assert table.row_names == tuple(ROWS)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.csv.gz", "x.parquet", "x.h5ad", "annotated.zarr"])
+def test_labels_are_a_column_of_the_file(name, written):
+    table = read_table(written(name), labels="kind")
+    assert table.labels.tolist() == KINDS
+    assert table.points.shape == X.shape
+    assert not any("kind" in note for note in table.notes)
+
+
+def test_labels_may_be_another_array(tmp_path):
+    np.savez(tmp_path / "xy.npz", X=X, y=np.arange(12) % 3)
+    io.savemat(tmp_path / "xy.mat", {"X": X, "y": np.arange(12) % 3, "names": np.array(KINDS, dtype=object)})
+    for name in ("xy.npz", "xy.mat"):
+        assert read_table(tmp_path / name, labels="y").labels.tolist() == (np.arange(12) % 3).tolist()
+    assert read_table(tmp_path / "xy.mat", labels="names").labels.tolist() == KINDS
+
+
+def test_labels_may_be_missing(tmp_path):
+    annotated().write_h5ad(tmp_path / "x.h5ad")
+    assert read_table(tmp_path / "x.h5ad", labels="batch").labels.tolist() == [1, -1] * 6
+    frame().assign(kind=["p", None, "NA", " ", "q", "-1"] * 2).to_csv(tmp_path / "x.csv", index=False)
+    assert read_table(tmp_path / "x.csv", labels="kind").labels.tolist() == ["p", None, None, None, "q", "-1"] * 2
+    numbered = frame().assign(kind=[1.0, np.nan, 2.0] * 4)
+    numbered.to_parquet(tmp_path / "x.parquet")
+    numbered.to_csv(tmp_path / "y.csv", index=False)
+    for name in ("x.parquet", "y.csv"):
+        assert read_table(tmp_path / name, labels="kind").labels.tolist() == [1, -1, 2] * 4
+
+
+def test_labels_are_no_fractions(tmp_path):
+    frame().to_csv(tmp_path / "x.csv", index=False)
+    with pytest.raises(FileError, match="classes"):
+        read_table(tmp_path / "x.csv", labels="a")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_of_several_arrays_is_chosen_and_others_are_listed(tmp_path):
+    np.savez(tmp_path / "x.npz", one=X, other=X[:, :2])
+    with pytest.raises(FileError, match=r"'one' \(12 × 3\), 'other' \(12 × 2\): choose one with --array"):
+        read_table(tmp_path / "x.npz")
+    assert read_table(tmp_path / "x.npz", array="other").points.shape == (12, 2)
+    with pytest.raises(FileError, match="no 'third': it has 'one', 'other'"):
+        read_table(tmp_path / "x.npz", array="third")
+    annotated().write_h5ad(tmp_path / "x.h5ad")
+    table = read_table(tmp_path / "x.h5ad", array="obsm/X_pca")
+    assert table.points.shape == (12, 2)
+    assert table.row_names == tuple(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"columns": ["b"]}, ("b",)),
+        ({"columns": ["c,a"]}, ("c", "a")),
+        ({"columns": ["[ab]"]}, ("a", "b")),
+        ({"columns": ["0:2"]}, ("a", "b")),
+        ({"drop": ["b"]}, ("a", "c")),
+        ({"labels": "-1"}, ("a", "b", "c")),
+        ({"index": "a"}, ("b", "c")),
+    ],
+)
+def test_columns_are_chosen_by_name_pattern_and_position(options, expected, written):
+    assert read_table(written("x.csv"), **options).columns == expected
+
+
+def test_an_unknown_column_is_answered_with_the_nearest(tmp_path):
+    frame().rename(columns={"a": "weight"}).to_csv(tmp_path / "x.csv", index=False)
+    with pytest.raises(FileError, match="did you mean 'weight'"):
+        read_table(tmp_path / "x.csv", columns=["wieght"])
+    with pytest.raises(FileError, match=r"'kind' of .* holds text"):
+        read_table(tmp_path / "x.csv", columns=["kind"])
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("a,b,kind\n1,2,x\n3,4,y\n6,6,x\n", "Column left out, text: 'kind'."),
+        ("n,a\nx,1\ny,2\nz,4\n", "The first column, 'n', names the rows."),
+        ("a,b,\n1,2,\n3,4,\n5,5,\n", "Column left out, empty: 'column3'."),
+        ("a,b\n1,true\n3,False\n5,TRUE\n", "True and false were read as 1 and 0 (1 columns)."),
+        ("a;b\n1,5;2\n3,25;4\n5;5\n", "Decimal commas were read as decimal points."),
+        ("a,a\n1,2\n3,4\n6,6\n", "Columns of the same name were told apart by .1, .2, …"),
+        ("t,a\n1,2020-01-01\n3,2020-01-02\n6,2020-01-03\n", "Column left out, times: 'a'."),
+        ("t,a\n1,1+2j\n3,2+2j\n6,3+2j\n", "Column left out, complex numbers: 'a'."),
+        ("x1,1,2\nx2,2,3\nx3,4,5\n", "The first line was read as data (--header if it names the columns)."),
+        ("# by hand\n1,2\n3,4\n6,6\n", "1 lines that begin with # were skipped."),
+    ],
+)
+def test_whatever_is_decided_about_columns_is_said(text, note, tmp_path):
+    (tmp_path / "x.csv").write_text(text)
+    table = read_table(tmp_path / "x.csv")
+    assert note in table.notes
+    assert len(table.points) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,b\n1,2\n3,x\n4,5\n5,6\n", "3 numbers and 1 other cells, first 'x' in row 2"),
+        ("a,b\n1,2\n3\n4,5\n", "row 2 has 1 and others have 2"),
+        ('a;b\n"1,234";2\n"5,678";3\n', "may be thousands or fractions"),
+        ("a,b\n1,2\n3,\n4,5\n", "in row 2, column 'b' is missing"),
+        ("a,b\n1,2\n3,inf\n4,5\n", "in row 2, column 'b' is inf"),
+        ("a,b\n", "a header and nothing below it"),
+        ("a b c, d e\nf g, h i\n", "must have a column of numbers"),
+        ("a,b\n1,true\n2,1\n3,0\n", "numbers or truths"),
+    ],
+)
+def test_a_table_that_is_not_one_is_a_sentence(text, sentence, tmp_path):
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(FileError, match=sentence):
+        read_table(tmp_path / "x.csv")
+
+
+def test_identifiers_with_underscores_are_no_numbers(tmp_path):
+    (tmp_path / "x.csv").write_text("sample,a\n1_1,2\n1_2,3\n1_3,5\n")
+    assert read_table(tmp_path / "x.csv").row_names == ("1_1", "1_2", "1_3")
+
+
+def test_text_far_down_a_column_is_found(tmp_path):
+    lines = [f"{k % 7},{k % 5}" for k in range(30_000)]
+    lines[20_000] = "3,oops"
+    (tmp_path / "x.csv").write_text("a,b\n" + "\n".join(lines))
+    with pytest.raises(FileError, match="29999 numbers and 1 other cells, first 'oops' in row 20001"):
+        read_table(tmp_path / "x.csv")
+    table = read_table(tmp_path / "x.csv", labels="b")
+    assert table.labels[20_000] == "oops"
+    assert table.labels[19_999] == str(19_999 % 5)
+
+
+def test_rows_or_columns_with_missing_values_are_left_out_if_asked(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b,k\n1,2,p\n3,,q\n4,5,r\n")
+    table = read_table(tmp_path / "x.csv", missing="rows", labels="k")
+    assert table.points.tolist() == [[1, 2], [4, 5]]
+    assert table.row_names == ("0", "2")
+    assert table.labels.tolist() == ["p", "r"]
+    assert read_table(tmp_path / "x.csv", missing="columns").columns == ("a",)
+
+
+def test_a_large_array_stays_in_its_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("geolap.files.arrays._LARGE", 100)
+    np.save(tmp_path / "x.npy", X)
+    assert isinstance(read_table(tmp_path / "x.npy", max_bytes=10).points, np.memmap)
+
+
+def test_limits_are_told_before_anything_is_read(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    frame().to_csv(tmp_path / "x.csv")
+    for name in ("x.npy", "x.csv"):
+        with pytest.raises(FileError, match="may take 100 bytes of memory"):
+            read_table(tmp_path / name, max_bytes=100)
+        with pytest.raises(FileError, match="may have 2 columns"):
+            read_table(tmp_path / name, max_columns=2)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "npz", "parquet"])
+def test_a_written_table_can_be_read_again(suffix, tmp_path):
+    path = tmp_path / f"map.{suffix}"
+    write_table(path, {"row": np.array(ROWS, dtype=object), "x1": X[:, 0], "kind": np.array([*KINDS[1:], None], object)})
+    if suffix == "npz":
+        with np.load(path) as content:
+            assert content["row"].tolist() == ROWS
+            np.testing.assert_array_equal(content["x1"], X[:, 0])
+    else:
+        table = read_table(path, labels="kind")
+        assert table.row_names == tuple(ROWS)
+        np.testing.assert_array_equal(table.points[:, 0], X[:, 0])
+        assert table.labels.tolist() == [*KINDS[1:], None]
+
+
+@pytest.mark.parametrize("matrix", [X @ X.T, sparse.csr_array(np.diag(X[:, 0]))], ids=["full", "sparse"])
+def test_a_written_matrix_is_loaded_by_scipy(matrix, tmp_path):
+    write_matrix(tmp_path / "L.npz", matrix, bandwidth=0.5)
+    loaded = sparse.load_npz(tmp_path / "L.npz")
+    np.testing.assert_array_equal(loaded.toarray(), matrix if isinstance(matrix, np.ndarray) else matrix.toarray())
+    with np.load(tmp_path / "L.npz") as content:
+        assert content["bandwidth"] == 0.5
+
+
+def test_an_interrupted_write_leaves_no_half_file(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("before")
+
+    def interrupted():
+        with replaced_file(path) as temporary:
+            temporary.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out.csv"]
+
+
+def test_a_full_disk_leaves_no_half_file(tmp_path):
+    resource = pytest.importorskip("resource")
+    code = (
+        "import sys, numpy as np; from geolap.files import write_table, FileError\n"
+        "try: write_table(sys.argv[1], {'x': np.arange(100_000.0)})\n"
+        "except FileError as error: print(error)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "x.csv")],
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
+    )
+    assert "must be written whole" in told.stdout
+    assert os.listdir(tmp_path) == []
+
+
+def test_writing_keeps_links_and_permissions(tmp_path):
+    target = tmp_path / "target.csv"
+    target.write_text("before")
+    target.chmod(0o640)
+    (tmp_path / "link.csv").symlink_to(target)
+    write_table(tmp_path / "link.csv", {"x": np.arange(2)})
+    assert (tmp_path / "link.csv").is_symlink()
+    assert target.read_text() == "x\n0\n1\n"
+    assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_outputs_that_cannot_be_written_are_told_before_the_work(tmp_path):
+    (tmp_path / "in.csv").write_text("1,2\n")
+    for path, sentence in (
+        (tmp_path / "missing" / "x.csv", "folder of an output must exist"),
+        (tmp_path / "x.docx", "must end in .csv"),
+        (tmp_path, "must end in .csv"),
+        (tmp_path / "in.csv", "must not overwrite its input"),
+    ):
+        with pytest.raises(FileError, match=sentence):
+            check_output(path, inputs=[tmp_path / "in.csv"])
+
+
+def test_text_is_read_from_a_pipe_and_by_its_first_bytes(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    content = gzip.compress(b"a,b\n1,2\n3,4\n5,5\n")
+    with subprocess.Popen([sys.executable, "-c", f"open({str(tmp_path / 'pipe')!r}, 'wb').write({content!r})"]):
+        assert read_table(tmp_path / "pipe").points.tolist() == [[1, 2], [3, 4], [5, 5]]
