@@ -367,3 +367,11 @@ def test_components_agree_with_scipy():
         found = components_within(X, radius)
         assert found.max() + 1 == count
         assert len({(a, b) for a, b in zip(labels, found, strict=True)}) == count
+
+
+def test_a_comparison_says_what_each_rule_says_alone():
+    X = make_sphere(300, random_state=0).data
+    rows = geolap.compare_bandwidths(X, ["gc", "rec"], random_state=3)
+    assert [row.selection.bandwidth for row in rows] == [
+        select_bandwidth(X, method, random_state=3).bandwidth for method in ("gc", "rec")
+    ]

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 
 from sklearn.utils import check_random_state
 
@@ -141,7 +142,8 @@ def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="au
         methods = [name for name, selector in METHODS.items() if y is not None or not selector.needs_labels]
     for name in methods:
         check_choice("a method", name, tuple(METHODS))
-    seed = check_random_state(random_state).randint(2**31)
+    # A number goes to every rule as it is, so that each answers what it would answer alone.
+    seed = random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31)
     rows = []
     for name in methods:
         selector = METHODS[name]()

@@ -129,7 +129,8 @@ def truth(*, quick=False, random_state=0) -> Study:
         title="Against the truth: the regret of every rule",
         about=(
             "Circle, sphere S², S³, flat torus in 4-D and torus of revolution (Δf alone), uniform and uneven density, "
-            f"{NOISE_DIMS} more dimensions with noise; N = {LARGEST} at noise {NOISE_OF_LARGEST:g} only. Regret: error at ε̂ over the least error of any ε; 1 is perfect."
+            f"{NOISE_DIMS} more dimensions with noise; N = {LARGEST} at noise {NOISE_OF_LARGEST:g} only. "
+            "Regret: error at ε̂ over the least error of any ε; 1 is perfect."
         ),
         tables=tables,
         claims=_claims(tables),
