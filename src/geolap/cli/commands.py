@@ -331,7 +331,9 @@ def laplacian(
 def reproduce(
     what: Annotated[Experiment, typer.Argument(help="Which figure or table of the paper.")],
     running: Running,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller and rougher, in seconds.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer and smaller samples: three minutes for all, not an hour.")
+    ] = False,
     output: Annotated[str | None, typer.Option("--output", "-o", help="The folder to write to.")] = None,
 ):
     """Compute figures and tables of the paper anew."""

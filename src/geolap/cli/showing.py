@@ -133,7 +133,9 @@ def show_classified(table, classifier, counts, output):
     show_lines(f"Bandwidth {classifier.bandwidth_:.4g}.")
     if classifier.selection_ is not None:
         show_lines(str(classifier.selection_.status))
-    show_lines(f"Written to {output}." if output else "The class of every point: add -o classes.csv.")
+    show_lines(
+        f"Written to {output}: open reproduction.html." if output else "The class of every point: add -o classes.csv."
+    )
 
 
 def show_demo(table, selection, output):

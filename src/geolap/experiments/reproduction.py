@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from ..files import replaced_file, write_text
 from ..validation import check_choice
 from .drawings import draw, picture_names
 from .figure1 import figure1
@@ -74,12 +75,13 @@ def reproduce(what="all", *, quick=False, output=None, random_state=0) -> list[S
 
 
 def _write_study(study, folder):
-    (folder / f"{study.name}.json").write_text(study.to_json(), encoding="utf-8")
     for name, rows in study.tables.items():
-        (folder / f"{study.name}_{name}.csv").write_text(_csv(rows), encoding="utf-8")
+        write_text(folder / f"{study.name}_{name}.csv", _csv(rows))
     for name, figure in draw(study).items():
-        figure.savefig(folder / f"{name}.png", dpi=110)
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        for ending, options in ((".png", {"dpi": 110}), (".svg", {"metadata": {"Date": None}})):
+            with replaced_file(folder / f"{name}{ending}") as temporary:
+                figure.savefig(temporary, **options)
+    write_text(folder / f"{study.name}.json", study.to_json())  # last: what has a JSON file is complete
 
 
 def _csv(rows):
@@ -99,5 +101,5 @@ def _write_page(folder):
         name: [(folder / "reproduction" / f"{picture}.svg").read_text(encoding="utf-8") for picture in own]
         for name, own in names.items()
     }
-    (folder / "reproduction.md").write_text(markdown_page(studies, addresses), encoding="utf-8")
-    (folder / "reproduction.html").write_text(html_page(studies, svgs), encoding="utf-8")
+    write_text(folder / "reproduction.md", markdown_page(studies, addresses))
+    write_text(folder / "reproduction.html", html_page(studies, svgs))

@@ -8,7 +8,7 @@ makes the `Table` of points from it.
 from .reading import FORMATS, read_table
 from .source import FileError
 from .table import Table
-from .writing import check_output, replaced_file, write_matrix, write_table
+from .writing import check_output, replaced_file, write_matrix, write_table, write_text
 
 __all__ = [
     "FORMATS",
@@ -19,4 +19,5 @@ __all__ = [
     "replaced_file",
     "write_matrix",
     "write_table",
+    "write_text",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 
 from .source import FileError, needed_library
 
-__all__ = ["check_output", "replaced_file", "write_matrix", "write_table"]
+__all__ = ["check_output", "replaced_file", "write_matrix", "write_table", "write_text"]
 
 _TABLES = ("csv", "tsv", "npy", "npz", "parquet")
 _MATRICES = ("npz", "npy", "mtx")
@@ -78,6 +78,12 @@ def replaced_file(path):
         ) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_text(path, text):
+    """Write a text file, whole or not at all."""
+    with replaced_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def write_table(path, columns):

@@ -4,9 +4,9 @@
 `geolap.report.content`, the charts in `geolap.report.figures`, how it looks in `geolap.report.page`.
 """
 
-import uuid
 from pathlib import Path
 
+from ..files import write_text
 from .content import content_of, content_of_selection
 from .page import page_of
 
@@ -48,7 +48,7 @@ def write_report(path, X, *, selection=None, comparison=None, labels=None, name=
             f"A report must be written to a folder that exists; {str(path.parent)!r} does not: create it, or name another."
         )
     content = content_of(X, selection=selection, comparison=comparison, labels=labels, name=name, random_state=random_state)
-    _write(path, page_of(content, version=_version()))
+    write_text(path, page_of(content, version=_version()))
     return path
 
 
@@ -68,14 +68,3 @@ def _version():
     from .. import __version__
 
     return __version__
-
-
-def _write(path, text):
-    """The file is whole or not there."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
