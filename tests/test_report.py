@@ -140,7 +140,7 @@ def test_a_file_is_whole_or_not_there(points, tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
-    with pytest.raises(FileError, match="must be written whole; that failed .no space left."):
+    with pytest.raises(FileError, match=r"must be written whole; that failed .no space left."):
         write_report(path, points, comparison=comparison, name="second")
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
