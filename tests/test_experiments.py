@@ -72,6 +72,21 @@ def test_a_rule_that_takes_the_best_bandwidth_has_no_regret():
             assert at[error] == row["error"]
 
 
+def test_statements_about_the_truth_hold(monkeypatch):
+    monkeypatch.setattr(truth, "MANIFOLDS", truth.MANIFOLDS[:2])
+    study = experiments.truth(quick=True)
+    found = claims(study)
+    for text in (
+        "GC sits at the optimum of the spectrum",
+        "values of L point by point want a larger ε",
+        "weighing the drift as well lowers that regret",
+    ):
+        assert found[text], text
+    regret = {row["rule"]: row for row in study.tables["regret"]}
+    assert regret["gc_d"]["eigenvalues_median"] < regret["median"]["eigenvalues_median"]
+    assert all(row["regret"] >= 1.0 for row in study.tables["errors"])
+
+
 # Labels
 
 
