@@ -41,7 +41,7 @@ UNEVENNESS = 0.7
 # Rules of the same principle as GC; singer carries GC's answer on few points over to all.
 FAMILY = ("gc", "gc_d", "gc_inverse", "gc_first", "gc_drift", "singer")
 # Beyond this many points a rule that multiplies full matrices is left out.
-MOST_POINTS = {"semigroup": 2000}
+MOST_POINTS = {"semigroup": 1000}
 # Weights beyond this multiple of ε (2e-9 and less) are left out, where that leaves few pairs.
 _REACH, _FEW = 4.5, 0.25
 
