@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from ..engines import make_engine
 from ..engines.base import in_unit, in_unit_box
-from ..engines.threads import available_threads, in_order
+from ..engines.threads import available_threads, checkpoint, in_order
 from ..kernel import gaussian
 from ..laplacian import transition
 from ..search import Curve, refine
@@ -85,6 +85,7 @@ def semigroup_errors(X, sample, bandwidths, degrees, *, threads=None):
         once = rows_of_p(sample, column, eps)
         twice = np.zeros_like(once)
         for block in np.array_split(np.arange(len(X)), -(-len(X) // 512)):
+            checkpoint()
             twice += once[:, block] @ rows_of_p(block, column, eps)
         return np.abs(twice - rows_of_p(sample, m + column, np.sqrt(2.0) * eps)).sum(axis=1)
 
