@@ -133,9 +133,7 @@ def show_classified(table, classifier, counts, output):
     show_lines(f"Bandwidth {classifier.bandwidth_:.4g}.")
     if classifier.selection_ is not None:
         show_lines(str(classifier.selection_.status))
-    show_lines(
-        f"Written to {output}: open reproduction.html." if output else "The class of every point: add -o classes.csv."
-    )
+    show_lines(f"Written to {output}." if output else "The class of every point: add -o classes.csv.")
 
 
 def show_demo(table, selection, output):
@@ -151,7 +149,7 @@ def show_studies(studies, output):
         show_lines(f"{study.title}{' (quick)' if study.quick else ''}")
         show_lines(*(f"  {'holds' if claim.holds else 'fails'}: {claim.text} ({claim.evidence})" for claim in study.claims))
         show_lines(*(f"  {remark}" for remark in study.remarks))
-    show_lines(f"Written to {output}." if output else "Tables and pictures: add -o FOLDER.")
+    show_lines(f"Written to {output}: open reproduction.html there." if output else "Tables and pictures: add -o FOLDER.")
 
 
 def show_lines(*texts):

@@ -35,7 +35,7 @@ LABEL_COUNTS = (100, 10)
 
 # Beyond the paper; a number of neighbours, or regions, makes the bandwidth vary from place to place.
 LOCAL = {"gc, local (10th neighbour)": 10, "gc, local (regional)": "regional"}
-RULES = ("gc_first", "bgh", "semigroup", "singer", "lcmc", "median", "knn")
+RULES = ("gc_first", "gc_drift", "bgh", "semigroup", "singer", "lcmc", "median", "knn")
 
 QUICK_SETS, QUICK_SPLITS = ("digit1", "bci"), 3
 # Bandwidths for TE and CV.
@@ -129,6 +129,7 @@ def _selections(X, dimensions, quick, seed):
     selectors = {
         "rec": METHODS["rec"](),
         "gc_first": GeometricConsistency(rule="first"),
+        "gc_drift": GeometricConsistency(drift=1.0),
         **{rule: METHODS[rule]() for rule in RULES if rule in METHODS and not (quick and rule in ("semigroup", "lcmc"))},
     }
     for dim in dimensions:

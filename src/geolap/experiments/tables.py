@@ -241,37 +241,18 @@ def _excess(runs):
 def _claims(runs):
     better = {run.name: _error(run, "gc", 100) - _error(run, "cv", 100) for run in runs}
     few = {run.name: _error(run, "gc", 10) - _error(run, "cv", 10) for run in runs if ("cv", 10) in run.errors}
-    by_dim = {
-        run.name: [_error(run, rule, 100) for rule in ("gc", "gc_2", "gc_3")] for run in runs if "gc_2" in run.bandwidths
-    }
-    best = {name: 1 + int(np.argmin(errors)) for name, errors in by_dim.items()}
-    stable = [
-        max(run.bandwidths[r] for r in ("gc", "gc_2", "gc_3")) / min(run.bandwidths[r] for r in ("gc", "gc_2", "gc_3"))
-        for run in runs
-        if "gc_2" in run.bandwidths
-    ]
     slower = [run.seconds["cv"] / run.seconds["gc"] for run in runs]
     furthest = {run.name: _furthest_is_worst(run) for run in runs}
-    return (
+    claims = [
         Claim(
             "GC beats CV on five of six sets",
             sum(difference < 0 for difference in better.values()) >= min(5, len(better)),
             "error of GC less that of CV, in points: " + _listed(better),
         ),
         Claim(
-            "GC beats CV with 10 labels",
+            "GC beats CV with 10 labels on most sets",
             sum(difference < 0 for difference in few.values()) > len(few) / 2,
             "error of GC less that of CV, in points: " + _listed(few),
-        ),
-        Claim(
-            "classification is best with ε̂ of d' = 1",
-            bool(best) and all(dim == 1 for dim in best.values()),
-            "best d': " + ", ".join(f"{name} {dim}" for name, dim in best.items()) if best else "not run",
-        ),
-        Claim(
-            "ε̂ is much the same for d' = 1, 2, 3",
-            bool(stable) and float(np.median(stable)) < 1.25,
-            f"largest over smallest: {min(stable):.2f} to {max(stable):.2f}" if stable else "not run",
         ),
         Claim(
             "CV takes longer than GC",
@@ -283,7 +264,29 @@ def _claims(runs):
             all(furthest.values()),
             "holds on " + (", ".join(name for name, holds in furthest.items() if holds) or "none"),
         ),
-    )
+    ]
+    dimensions = ("gc", "gc_2", "gc_3")
+    several = [run for run in runs if "gc_2" in run.bandwidths]
+    if several:
+        errors = {run.name: [_error(run, rule, 100) for rule in dimensions] for run in several}
+        best = {name: 1 + int(np.argmin(values)) for name, values in errors.items()}
+        mean = np.mean(list(errors.values()), axis=0)
+        bandwidths = np.array([[run.bandwidths[rule] for rule in dimensions] for run in several])
+        ratios = bandwidths.max(axis=1) / bandwidths.min(axis=1)
+        claims += [
+            Claim(
+                "classification is best with ε̂ of d' = 1",
+                all(dim == 1 for dim in best.values()),
+                f"mean error over the sets {mean[0]:.2f}, {mean[1]:.2f}, {mean[2]:.2f} % for d' = 1, 2, 3; best d': "
+                + ", ".join(f"{name} {dim}" for name, dim in best.items()),
+            ),
+            Claim(
+                "ε̂ is much the same for d' = 1, 2, 3",
+                float(np.median(ratios)) < 1.25,
+                f"largest over smallest: {ratios.min():.2f} to {ratios.max():.2f}",
+            ),
+        ]
+    return tuple(claims)
 
 
 def _furthest_is_worst(run):
