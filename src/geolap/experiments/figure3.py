@@ -65,7 +65,7 @@ def figure3(*, quick=False, random_state=0) -> Study:
                 f"and never more than {max(row['error'] for row in summary):.3f}",
             ),
             Claim(
-                "ε̂ tends to undershoot slightly",
+                "ε̂ tends to undershoot",
                 float(np.mean(ratios < 1)) > 0.5,
                 f"mean ε̂ over the ε of least δ: {ratios.min():.2f} to {ratios.max():.2f}",
             ),
