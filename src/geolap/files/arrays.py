@@ -69,7 +69,7 @@ def chosen_array(array, shapes, name, *, every=None):
     every = list(shapes) if every is None else every
     if array is not None:
         if array not in every:
-            close = [key for key in every if key.endswith(f"/{array}")] or get_close_matches(array, every[:10_000], 1)
+            close = [key for key in every if key.endswith(f"/{array}")] or get_close_matches(array, every[:10_000], 1, 0.8)
             hint = f"did you mean '{close[0]}'?" if close else f"it has {listed(every)}." if every else "it has none."
             raise FileError(f"{name} must hold the array asked for; there is no '{array}': {hint}")
         return array
