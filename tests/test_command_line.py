@@ -17,6 +17,8 @@ from scipy import sparse
 import geolap
 from geolap.cli.commands import app
 from geolap.cli.options import Engine, Format, Method
+from geolap.cli.preparing import warn_of_pairs
+from geolap.cli.running import Run
 from geolap.datasets import make_sphere
 from geolap.files import FORMATS, FileError
 from geolap.files.parsing import parsed
@@ -111,12 +113,22 @@ def test_strict_is_exit_code_3_unless_the_minimum_is_clear(run, sphere):
 
 
 def test_compare_is_a_table(run, sphere, tmp_path):
-    code, out, _ = run("compare", sphere, "-m", "gc", "-m", "median", "-o", tmp_path / "c.csv")
+    code, out, err = run("compare", sphere, "-m", "gc", "-m", "median", "-o", tmp_path / "c.csv")
     assert code == 0
+    assert err.splitlines()[-1].startswith("Note: The table is in ")
     assert [line.split()[0] for line in out.splitlines()[1:4]] == ["method", "gc", "median"]
     assert pd.read_csv(tmp_path / "c.csv")["method"].tolist() == ["gc", "median"]
     rows = json.loads(run("compare", sphere, "-m", "gc", "-m", "median", "--json")[1])["result"]["rows"]
     assert [row["method"] for row in rows] == ["gc", "median"]
+
+
+@pytest.mark.parametrize(("methods", "told"), [(None, "bgh, semigroup"), ([Method.GC], None)])
+def test_rules_that_visit_all_pairs_of_many_points_are_told_before_they_do(methods, told, capsys):
+    warn_of_pairs(Run("compare"), 50_000, methods)
+    warn_of_pairs(Run("compare"), 5000, methods)
+    err = capsys.readouterr().err
+    assert len(err.splitlines()) == (told is not None)
+    assert told is None or f"All pairs of 50000 points are visited by {told}" in err
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "npy", "npz", "parquet"])
@@ -200,6 +212,7 @@ def test_warnings_are_lines(run, tmp_path):
     assert code == 0
     assert err.startswith("Warning: The graph should be connected")
     assert ".py" not in err
+    assert "--disconnected separate" in err
     assert len(err.splitlines()) == 1
 
 
@@ -208,8 +221,10 @@ def test_warnings_are_lines(run, tmp_path):
     [
         (("select", "{file}", "--method", "median", "--working-dim", "2"), "--working-dim was given"),
         (("select", "{file}", "--method", "cv"), "name their column, --labels"),
-        (("select", "{file}", "--n-sample", "1"), "n_sample must be"),
-        (("select", "{file}", "--max-share", "7"), "max_share must be"),
+        (("compare", "{file}", "--method", "cv"), "name their column, --labels"),
+        (("select", "{file}", "--drop", "n_sample"), "no column 'n_sample'"),
+        (("select", "{file}", "--n-sample", "1"), "--n-sample must be"),
+        (("select", "{file}", "--max-share", "7"), "--max-share must be"),
         (("select", "{file}", "--max-size", "lots"), "--max-size must be"),
         (("select", "{file}", "--max-size", "1KB"), "may take 1 KB"),
         (("select", "{file}", "--separator", "::"), "--separator must be"),
@@ -223,7 +238,7 @@ def test_warnings_are_lines(run, tmp_path):
         (("embed", "{file}", "-o", "-", "--bandwidth", "1", "--method", "gc", "--exact"), "leave out one"),
         (("embed", "{file}", "-o", "-", "--bandwidth", "-1"), "positive and finite"),
         (("embed", "{file}", "-o", "-", "--local-scale", "wide"), "--local-scale must be"),
-        (("embed", "{file}", "-o", "-", "-d", "1000"), "n_components must be less"),
+        (("embed", "{file}", "-o", "-", "-d", "1000"), "--n-components must be less"),
         (("laplacian", "{file}", "-o", "-"), "name a file"),
         (("classify", "{file}", "--labels", "city"), "at least two classes"),
         (("classify", "{file}", "--labels", "x0"), "fractions"),

@@ -103,7 +103,7 @@ def two_pieces():
 
 def test_disconnected_graphs_are_reported_and_embedded():
     X = two_pieces()
-    message = r"at bandwidth 0\.5 it has 2 components \(of 120, 60 points\): the first 1 coordinates only tell them apart"
+    message = r"at bandwidth 0\.5 it has 2 components \(of 120, 60 points\): the first coordinate only tells them apart"
     with pytest.warns(UserWarning, match=message):
         whole = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.5).fit(X)
     assert whole.n_graph_components_ == 2

@@ -344,3 +344,17 @@ def test_text_is_read_from_a_pipe_and_by_its_first_bytes(tmp_path):
     content = gzip.compress(b"a,b\n1,2\n3,4\n5,5\n")
     with subprocess.Popen([sys.executable, "-c", f"open({str(tmp_path / 'pipe')!r}, 'wb').write({content!r})"]):
         assert read_table(tmp_path / "pipe").points.tolist() == [[1, 2], [3, 4], [5, 5]]
+
+
+@pytest.mark.parametrize(("name", "advice"), [("x.xlsx", "save the sheet as CSV"), ("x.PKL", "a pickle may run anything")])
+def test_a_kind_that_is_not_read_is_told_what_to_become(name, advice, tmp_path):
+    (tmp_path / name).write_bytes(b"PK\x03\x04")
+    with pytest.raises(FileError, match=rf"Files must be of a kind that is read \(npy, .*\); '{name}' is not: .*{advice}\."):
+        read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("asked", ["X_pca", "obsm/X_pc"])
+def test_an_array_by_nearly_its_name_is_asked_back(asked, tmp_path):
+    anndata.AnnData(X, obsm={"X_pca": X}).write_h5ad(tmp_path / "cells.h5ad")
+    with pytest.raises(FileError, match=f"there is no '{asked}': did you mean 'obsm/X_pca'"):
+        read_table(tmp_path / "cells.h5ad", array=asked)

@@ -32,6 +32,7 @@ def test_a_selection_shows_its_bandwidth_curve_and_status(selection):
     tree = parsed(selection)
     assert f"Bandwidth {selection.bandwidth:.4g}" in words(tree)
     assert str(selection.status) in words(tree)
+    assert str(selection.status) in str(selection)
     assert len(tree.find(".//polyline").get("points").split()) == len(selection.bandwidths)
 
 

@@ -186,6 +186,7 @@ def test_dimension_of_a_line_and_its_votes():
     X = np.outer(np.linspace(0, 1, 200), [1.0, 2.0, 3.0])
     estimate = geolap.intrinsic_dimension(X, 0.1)
     assert estimate.vote == 1
+    assert str(estimate).startswith(f"Dimension 1 at bandwidth {estimate.bandwidth:.4g}, for which ")
     assert estimate.share == 1.0
     assert estimate.selection is None
     assert estimate.per_point.shape == (200,)

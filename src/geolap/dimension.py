@@ -45,6 +45,12 @@ class DimensionEstimate:
     bandwidth: float
     selection: Selection | None = field(default=None, repr=False)
 
+    def __str__(self):
+        return (
+            f"Dimension {self.vote} at bandwidth {self.bandwidth:.4g}, for which {self.share:.0%} of {len(self.per_point)} "
+            "evaluation points vote"
+        )
+
     def _repr_html_(self):
         from .notebook import card, table
 

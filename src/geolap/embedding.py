@@ -115,10 +115,12 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
     def _report(self, components):
         sizes = np.bincount(components)
         shown = ", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else "")
+        useless = min(len(sizes) - 1, self.n_components)
+        coordinates = "coordinate only tells" if useless == 1 else f"{useless} coordinates only tell"
         message = (
             f"The graph should be connected; at bandwidth {self.bandwidth_:.4g} it has {len(sizes)} components (of {shown} "
-            f"points): the first {min(len(sizes) - 1, self.n_components)} coordinates only tell them apart.  Embed each on "
-            "its own with disconnected='separate', use a larger bandwidth or more neighbours, or remove outliers."
+            f"points): the first {coordinates} them apart.  Embed each on its own with disconnected='separate', use a "
+            "larger bandwidth or more neighbours, or remove outliers."
         )
         if self.disconnected == "error":
             raise ValueError(message)

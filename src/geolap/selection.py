@@ -79,7 +79,7 @@ class Minimum:
 
 @dataclass(frozen=True)
 class Selection:
-    """A chosen bandwidth with the reasons for it.
+    """A chosen bandwidth with the reasons for it; prints as `explain` tells it.
 
     Attributes
     ----------
@@ -124,6 +124,9 @@ class Selection:
         if self.bound is not None:
             lines.append(f"Neighbourhoods are local up to bandwidth {self.bound:.4g}.")
         return "\n".join(lines)
+
+    def __str__(self):
+        return self.explain()
 
     def _meaning(self, minimum):
         if not minimum.local:

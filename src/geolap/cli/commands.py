@@ -18,7 +18,15 @@ from .options import (
     Strict,
     command,
 )
-from .preparing import forecast_of, graph_parameters, prepared_outputs, read_points, selector_for
+from .preparing import (
+    check_labels_given,
+    forecast_of,
+    graph_parameters,
+    prepared_outputs,
+    read_points,
+    selector_for,
+    warn_of_pairs,
+)
 from .running import Exit, Run
 from .showing import (
     described_data,
@@ -117,6 +125,7 @@ def select(
         selection = selector.fit(table.points, table.labels).selection_
         if output is not None:
             _write(output, {"bandwidth": selection.bandwidths, "score": selection.scores})
+            run.wrote("curve", output)
         if write_report:
             write_report(table, running, selection=selection)
         run.answer(
@@ -146,7 +155,9 @@ def compare(
     run = _run("compare", running)
     with run.work():
         write_report = prepared_outputs(run, file, output=output, report=report)
+        check_labels_given(methods or [], labels)
         table = read_points(run, file, reading, labels)
+        warn_of_pairs(run, len(table.points), methods)
         from ..comparison import compare_bandwidths
 
         names = [method.value for method in methods] if methods else None
@@ -161,6 +172,7 @@ def compare(
         rows = comparison.as_dicts()
         if output is not None:
             _write(output, {key: [row[key] for row in rows] for key in rows[0]})
+            run.wrote("table", output)
         if write_report:
             write_report(table, running, comparison=comparison)
         run.answer(
@@ -370,6 +382,7 @@ def demo(
         selection = GeometricConsistency(random_state=running.seed, threads=running.threads).fit(table.points).selection_
         if output is not None:
             _write(output, {**dict(zip(names, digits.data.T, strict=True)), "digit": digits.target})
+            run.wrote("data", output)
         if write_report:
             write_report(table, running, selection=selection)
         run.answer(

@@ -2,10 +2,20 @@
 
 from .options import Engine, Method, Selecting
 
-__all__ = ["forecast_of", "graph_parameters", "prepared_outputs", "read_points", "selector_for"]
+__all__ = [
+    "check_labels_given",
+    "forecast_of",
+    "graph_parameters",
+    "prepared_outputs",
+    "read_points",
+    "selector_for",
+    "warn_of_pairs",
+]
 
 # Points from which a forecast is told before the work.
 _MANY = 20_000
+# Rules whose time grows with the square of the number of points.
+_ALL_PAIRS = (Method.BGH, Method.SEMIGROUP)
 # Parameters of a selector that are options, besides those of its graph.
 _OPTIONS = ("working_dim", "dual", "n_sample", "rule", "max_share", "drift", "engine", "exact")
 
@@ -30,7 +40,7 @@ def prepared_outputs(run, file, *, output=None, matrix=None, report=None):
             write_report(
                 path, table.points, labels=table.labels, name=table.name.strip("'"), random_state=running.seed, **results
             )
-        run.note(f"The report is {report}.")
+        run.wrote("report", report)
 
     return write
 
@@ -63,9 +73,8 @@ def selector_for(selecting, running, labels, **graph):
     """The selector that the options describe; an option that its method does not have is a mistake."""
     from ..selectors import METHODS
 
+    check_labels_given([selecting.method], labels)
     kind = METHODS[selecting.method.value]
-    if kind.needs_labels and labels is None:
-        raise ValueError(f"Method {selecting.method.value} chooses by labels; none were given: name their column, --labels.")
     has = kind().get_params()
     given = {
         "working_dim": selecting.working_dim,
@@ -86,6 +95,15 @@ def selector_for(selecting, running, labels, **graph):
         raise ValueError(f"Method {selecting.method.value} has {held}; {', '.join(foreign)} was given: leave it out.")
     common = {"random_state": running.seed, "threads": running.threads}
     return kind(**given, **{name: value for name, value in common.items() if name in has})
+
+
+def check_labels_given(methods, labels):
+    """A method that chooses by labels must have some."""
+    from ..selectors import METHODS
+
+    for method in methods:
+        if METHODS[method.value].needs_labels and labels is None:
+            raise ValueError(f"Method {method.value} chooses by labels; none were given: name their column, --labels.")
 
 
 def _option_name(parameter):
@@ -125,6 +143,15 @@ def forecast_of(run, points, selecting, running):
 
     engine = "auto" if selecting.engine is None else selecting.engine.value
     run.note(f"{forecast(points, exact=selecting.exact, engine=engine, threads=running.threads)}.")
+
+
+def warn_of_pairs(run, n_points, methods):
+    """Before long work, which rules make it long."""
+    long = [method.value for method in methods or Method if method in _ALL_PAIRS]
+    if n_points >= _MANY and long:
+        run.note(
+            f"All pairs of {n_points} points are visited by {', '.join(long)}, which takes long: -m names rules to run."
+        )
 
 
 def _separator(text):

@@ -8,6 +8,7 @@ trusted (``--strict``), 130 interrupted.
 import json
 import math
 import os
+import re
 import signal
 import sys
 import time
@@ -18,7 +19,13 @@ from importlib import import_module
 
 import typer
 
-__all__ = ["Exit", "Interruptions", "Run", "printable"]
+__all__ = ["Exit", "Interruptions", "Run", "as_options", "printable"]
+
+# Parameters that the library's sentences advise to change, and that are options here; not inside the name of a column.
+_PARAMETER = re.compile(
+    r"(?<![\w'-])(disconnected(?==)|local_scale|max_share|n_components|n_landmarks|n_neighbors|n_sample|working_dim)\b"
+    r"(?:='?(\w+)'?)?"
+)
 
 
 class Exit(IntEnum):
@@ -107,6 +114,11 @@ class Run:
         for text in texts:
             self.note(text)
 
+    def wrote(self, what, output):
+        """Where something is that was written beside the result."""
+        if output != "-":
+            self.note(f"The {what} is in {output}.")
+
     def answer(self, result, show, *, data=None, plain=None, output=None):
         """The result: a document for machines, ``plain`` alone if quiet, or shown to people.
 
@@ -129,13 +141,14 @@ class Run:
         print(json.dumps(_plain({"geolap": __version__, **document}), allow_nan=False, indent=2))
 
     def _warn(self, message, category, filename, lineno, file=None, line=None):
-        text = " ".join(str(message).split())
+        text = as_options(" ".join(str(message).split()))
         if text not in self.warnings:
             self.warnings.append(text)
             if not self.quiet:
                 _say(text, "Warning", "yellow")
 
     def _fail(self, sentence, code):
+        sentence = as_options(sentence)
         _say(sentence, None if code is Exit.INTERRUPTED else "Error", "bold red")
         if self.as_json:
             self._print_json({"command": self.command, "error": sentence, "exit_code": int(code)})
@@ -164,6 +177,11 @@ def _say(text, title=None, style=""):
     if title:
         line = Text.assemble((f"{title}: ", style), line)
     Console(stderr=True, soft_wrap=True, highlight=False).print(line)
+
+
+def as_options(sentence):
+    """A sentence of the library with the names of parameters as they are written in a shell."""
+    return _PARAMETER.sub(lambda found: " ".join(filter(None, ("--" + found[1].replace("_", "-"), found[2]))), sentence)
 
 
 def printable(text):

@@ -1,6 +1,6 @@
 """Results as documents for machines, and as tables for people."""
 
-from .running import printable
+from .running import as_options, printable
 
 __all__ = [
     "described_data",
@@ -70,7 +70,7 @@ def show_selection(table, selection):
     gamma, sigma = (convert_bandwidth(selection.bandwidth, target=name) for name in ("gamma", "sigma"))
     show_lines(
         _headline(table),
-        selection.explain(),
+        as_options(selection.explain()),
         f"Elsewhere: gamma = {gamma:.4g} (scikit-learn), sigma = {sigma:.4g} (exp(−d²/2σ²)).",
     )
 
@@ -132,7 +132,7 @@ def show_classified(table, classifier, counts, output):
     _show_classes(table, counts)
     show_lines(f"Bandwidth {classifier.bandwidth_:.4g}.")
     if classifier.selection_ is not None:
-        show_lines(str(classifier.selection_.status))
+        show_lines(as_options(str(classifier.selection_.status)))
     show_lines(f"Written to {output}." if output else "The class of every point: add -o classes.csv.")
 
 

@@ -4,6 +4,7 @@ A header says how large the array is; it is believed only if the file is as larg
 """
 
 import zipfile
+from difflib import get_close_matches
 from math import prod
 
 import numpy as np
@@ -68,8 +69,9 @@ def chosen_array(array, shapes, name, *, every=None):
     every = list(shapes) if every is None else every
     if array is not None:
         if array not in every:
-            held = f"it has {listed(every)}" if every else "it has none"
-            raise FileError(f"{name} must hold the array asked for; there is no '{array}': {held}.")
+            close = [key for key in every if key.endswith(f"/{array}")] or get_close_matches(array, every[:10_000], 1, 0.8)
+            hint = f"did you mean '{close[0]}'?" if close else f"it has {listed(every)}." if every else "it has none."
+            raise FileError(f"{name} must hold the array asked for; there is no '{array}': {hint}")
         return array
     tables = [key for key, shape in shapes.items() if len(shape) == 2 and min(shape) > 1]
     tables = tables or [key for key, shape in shapes.items() if len(shape) in (1, 2)]

@@ -31,6 +31,20 @@ _BEGINNINGS = (
     (b"MATLAB", "mat"),
     (b"\x89HDF\r\n\x1a\n", "hdf5"),
 )
+# Files that people have and that are not read, with what to do about them.
+_OTHERS = {
+    "xlsx": "save the sheet as CSV",
+    "xls": "save the sheet as CSV",
+    "ods": "save the sheet as CSV",
+    "feather": "write .parquet or .csv instead",
+    "arrow": "write .parquet or .csv instead",
+    "pkl": "write .npy, .parquet or .csv instead; a pickle may run anything",
+    "pickle": "write .npy, .parquet or .csv instead; a pickle may run anything",
+    "rds": "write .csv instead, with write.csv",
+    "rdata": "write .csv instead, with write.csv",
+    "json": "write .csv instead",
+    "loom": "write .h5ad instead",
+}
 _ZARR = ("zarr.json", ".zarray", ".zgroup", ".zmetadata")
 
 
@@ -119,5 +133,9 @@ def _format_of(source):
             raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
         if len(parts) > 1 and parts[-1] in FORMATS:
             return FORMATS[parts[-1]]
+        if len(parts) > 1 and parts[-1] in _OTHERS:
+            raise FileError(
+                f"Files must be of a kind that is read ({', '.join(FORMATS)}); {source.name} is not: {_OTHERS[parts[-1]]}."
+            )
     head = source.head()
     return next((format for beginning, format in _BEGINNINGS if head.startswith(beginning)), "csv")
