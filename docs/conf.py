@@ -64,16 +64,3 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-
-
-def list_existing_pages(app, page, source):
-    """Leave pages out of a table of contents that this checkout does not have."""
-    if page in ("guide", "measurements"):
-        lines = source[0].split("\n")
-        source[0] = "\n".join(
-            line for line in lines if not line.isidentifier() or (Path(app.srcdir) / f"{line}.md").exists()
-        )
-
-
-def setup(app):
-    app.connect("source-read", list_existing_pages)

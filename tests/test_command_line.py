@@ -363,3 +363,10 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(FileError, match=r"needs h5py, which is not installed: pip install 'geolap\[files\]'"):
         parsed(Source("'x.h5'", tmp_path / "x.h5"), "hdf5", Limits.of())
+
+
+def test_nothing_left_to_classify_is_said(run, tmp_path):
+    (tmp_path / "all.csv").write_text("a,b,kind\n1.5,2,x\n2,1,x\n3,3,y\n4,4.5,y\n5,4,y\n")
+    code, out, _ = run("classify", tmp_path / "all.csv", "--labels", "kind")
+    assert code == 0
+    assert "Every point has its class already" in out

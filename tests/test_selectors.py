@@ -244,6 +244,7 @@ def test_ranges_do_not_depend_on_the_order_of_the_points():
 def test_cv_error_is_that_of_the_folds():
     X, y, _ = two_moons()
     from geolap.engines.pairs import all_pairs
+    from geolap.selectors.cross_validation import label_folds
     from geolap.smooth_regression import predicted_classes
 
     selector = geolap.CrossValidation(n_repeats=1, n_evaluations=1, random_state=0)
@@ -252,7 +253,7 @@ def test_cv_error_is_that_of_the_folds():
     random_state = np.random.RandomState(0)
     random_state.permutation(np.flatnonzero(y < 0))
     wrong = []
-    for inside, outside in selector._folds(y[known], random_state.randint(2**31)):
+    for inside, outside in label_folds(y[known], 2, 1, random_state.randint(2**31)):
         (predicted,) = predicted_classes(all_pairs(X), selection.bandwidths[0], [known[inside]], [y[known[inside]]])
         wrong.append(np.mean(predicted[known[outside]] != y[known[outside]]))
     assert selection.scores[0] == pytest.approx(np.mean(wrong))

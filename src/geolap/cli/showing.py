@@ -133,6 +133,8 @@ def show_classified(table, classifier, counts, output):
     show_lines(f"Bandwidth {classifier.bandwidth_:.4g}.")
     if classifier.selection_ is not None:
         show_lines(as_options(str(classifier.selection_.status)))
+    if not any(found for _, _, found in counts):
+        show_lines("Every point has its class already: nothing was left to classify.")
     show_lines(f"Written to {output}." if output else "The class of every point: add -o classes.csv.")
 
 

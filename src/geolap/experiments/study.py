@@ -55,7 +55,7 @@ class Study:
     quick: bool = False
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(asdict(self), ensure_ascii=False) + "\n"
 
     @classmethod
     def from_json(cls, text) -> "Study":

@@ -10,10 +10,10 @@ from ..search import Curve, choose, log_grid, minima_of, resampled_interval
 from ..selection import Selection
 from ..validation import check_points
 
-__all__ = ["ISOLATED", "BandwidthSelector", "least_of", "locality_bound", "search_grid"]
+__all__ = ["BandwidthSelector", "falls_apart", "least_of", "locality_bound", "search_grid"]
 
 # A point whose neighbours weigh less than this together counts as isolated (the paper's γ).
-ISOLATED = 1e-4
+_ISOLATED = 1e-4
 # Below ε_min all but this share of the evaluation points are isolated: GC's D is at least 0.95 there, nothing is missed.
 _NOT_ISOLATED = 0.05
 # So many effective neighbours, the point itself counted, are local however few points there are.
@@ -44,6 +44,11 @@ class BandwidthSelector(BaseEstimator):
         """The selection for checked points."""
 
 
+def falls_apart(nearest, bandwidth):
+    """Whether more than a tenth of the points whose nearest neighbours are that far away see nobody."""
+    return bool(np.mean(np.exp(-((nearest / bandwidth) ** 2)) < _ISOLATED) > 0.1)
+
+
 def search_grid(engine, nearest, n_points):
     """Bandwidths of ratio 2^(1/4) from ε_min to ε_max, given the distances from a sample to its nearest neighbours.
 
@@ -56,7 +61,7 @@ def search_grid(engine, nearest, n_points):
             "Some points must have a neighbour at another place; all that are joined are duplicates: remove duplicates, or "
             "raise n_neighbors above their number."
         )
-    low = np.quantile(nearest, _NOT_ISOLATED) / np.sqrt(np.log(n_points / ISOLATED))
+    low = np.quantile(nearest, _NOT_ISOLATED) / np.sqrt(np.log(n_points / _ISOLATED))
     high = engine.mean_distance()
     if not (np.isfinite(high) and low > np.finfo(float).tiny):
         raise ValueError(

@@ -18,7 +18,7 @@ from ..engines.pairs import all_pairs
 from ..selection import Selection, Status
 from ..smooth_regression import predicted_classes
 from ..validation import check_labels, check_number
-from .base import BandwidthSelector, search_grid
+from .base import BandwidthSelector, falls_apart, search_grid
 
 __all__ = ["CrossValidation", "label_folds", "middle_of_least"]
 
@@ -99,18 +99,21 @@ class CrossValidation(BandwidthSelector):
             return tried[eps]
 
         engine = make_engine(points)
-        grid = np.log(search_grid(engine, engine.nearest(spread_rows(len(points), 1000)), len(points))[[0, -1]])
+        nearest = engine.nearest(spread_rows(len(points), 1000))
+        grid = np.log(search_grid(engine, nearest, len(points))[[0, -1]])
         dual_annealing(
             error, [tuple(grid)], maxfun=self.n_evaluations, no_local_search=True, rng=random_state.randint(2**31)
         )
         bandwidths, scores = map(np.array, zip(*sorted(tried.items()), strict=True))
+        bandwidth = float(bandwidths[middle_of_least(scores)])
+        status = Status.FLAT if np.ptp(scores) == 0 else Status.INTERIOR
         return Selection(
-            bandwidth=float(bandwidths[middle_of_least(scores)]),
+            bandwidth=bandwidth,
             bandwidths=bandwidths,
             scores=scores,
             minima=(),
             interval=None,
-            status=Status.FLAT if np.ptp(scores) == 0 else Status.INTERIOR,
+            status=Status.FALLS_APART if falls_apart(nearest, bandwidth) else status,
             method="cv",
             details={"n_labelled": len(labelled)},
         )

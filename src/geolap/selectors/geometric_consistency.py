@@ -18,7 +18,7 @@ from ..local_scale import resolve_scale
 from ..search import ROUGH_TOLERANCE, TOLERANCE, Curve, choose, minima_of, refine, resampled_interval
 from ..selection import Selection, Status
 from ..validation import check_choice, check_n_sample, check_number, check_working_dim
-from .base import ISOLATED, BandwidthSelector, locality_bound, search_grid
+from .base import BandwidthSelector, falls_apart, locality_bound, search_grid
 
 __all__ = ["GRAPH_PARAMETERS", "GeometricConsistency", "same_setting"]
 
@@ -200,8 +200,8 @@ class GeometricConsistency(BandwidthSelector):
             low, high = interval
             if sum(m.clear and low <= m.bandwidth <= high for m in minima) > 1:
                 status = Status.SEVERAL
-        alone = np.exp(-((nearest / bandwidth) ** 2)) < ISOLATED
-        if alone.mean() > 0.1 and status in (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE):
+        found = (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE)
+        if status in found and falls_apart(nearest, bandwidth):
             status = Status.FALLS_APART
         return Selection(
             bandwidth=bandwidth,
