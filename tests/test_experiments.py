@@ -131,6 +131,7 @@ def test_quick_tables_stand_beside_the_published_values(runs):
 def test_figure1_statements_hold_at_little_noise(monkeypatch):
     monkeypatch.setattr(figure1_module, "QUICK_SIZES", (250, 1000))
     study = experiments.figure1(quick=True)
+    assert Study.from_json(study.to_json()) == study
     found = claims(study)
     assert found["ε̂ falls with N (σ ≤ 0.01)"]
     assert found["ε̂ always lies in the true range (σ ≤ 0.01)"]

@@ -25,6 +25,9 @@ class Claim:
     holds: bool
     evidence: str
 
+    def __post_init__(self):
+        object.__setattr__(self, "holds", bool(self.holds))  # not NumPy's, which JSON does not know
+
 
 @dataclass(frozen=True)
 class Study:
