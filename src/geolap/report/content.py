@@ -26,6 +26,7 @@ from ..validation import check_points
 __all__ = ["Colouring", "MapView", "ReportContent", "Rival", "Snippet", "content_of", "content_of_selection"]
 
 # Rules that are asked, and of how many points: so that each answers within seconds.
+_MOST_ASKED = 20_000
 _RIVALS = {"rec": 20_000, "bgh": 10_000, "semigroup": 2000, "clmr": 20_000, "median": 20_000, "knn": 20_000}
 # So many points carry the maps, landmarks if there are more; no maps if three of them took longer than so many seconds.
 # Eigenvectors are found directly: at ε̂/2 a graph may hang together by threads, where iterations stall.
@@ -87,6 +88,7 @@ class Rival:
     isolated: int | None = None
     seconds: float | None = None
     remark: str = ""
+    directions: int = 0  # compared, where the rule is GC itself with more of them
 
 
 @dataclass(frozen=True)
@@ -196,10 +198,12 @@ class ReportContent:
     @property
     def vote(self) -> tuple[int, float]:
         """The dimension at the bandwidth next to ε̂ and the share of votes for it; 0 where nothing is known."""
-        if self.dimension is None:
-            return 0, 0.0
-        at = np.abs(np.log(self.dimension.bandwidths / self.selection.bandwidth)).argmin()
-        return int(self.dimension.votes[at]), float(self.dimension.shares[at])
+        return (0, 0.0) if self.dimension is None else _vote(self.dimension, self.selection.bandwidth)
+
+
+def _vote(dimension, bandwidth):
+    at = np.abs(np.log(dimension.bandwidths / bandwidth)).argmin()
+    return int(dimension.votes[at]), float(dimension.shares[at])
 
 
 def content_of_selection(selection, *, name=None) -> ReportContent:
@@ -237,6 +241,8 @@ def content_of(X, *, selection=None, comparison=None, labels=None, name=None, ra
     if n > _MOST_POINTS_OF_SPECTRUM:
         some = points[np.sort(random.choice(n, _MOST_POINTS_OF_SPECTRUM, replace=False))]
         remarks["dimension"] = f"From a random {_MOST_POINTS_OF_SPECTRUM} of the {n} points."
+    dimension = dimension_curve(some, scales, random_state=seed)
+    more = _with_more_directions(points, selection, _vote(dimension, selection.bandwidth)[0], seed)
     maps, density = _maps(points, selection.bandwidth, seed, remarks)
     if _pulled(maps):
         remarks["outliers"] = (
@@ -248,13 +254,13 @@ def content_of(X, *, selection=None, comparison=None, labels=None, name=None, ra
         name=name,
         answer=_answer(selection, name),
         selection=selection,
-        snippets=_snippets(selection, given, maps),
+        snippets=_snippets(selection, given, maps, more),
         n_points=n,
         n_features=r,
         features=tuple(str(column) for column in getattr(X, "columns", ())),
-        rivals=rivals,
+        rivals=(*more, *rivals),
         health=health_curve(points, scales, random_state=seed),
-        dimension=dimension_curve(some, scales, random_state=seed),
+        dimension=dimension,
         maps=maps,
         colouring=_density(density) if given is None else _colouring(given),
         remarks=remarks,
@@ -269,7 +275,7 @@ def _answer(selection, name):
     return _ANSWERS[selection.status].format(f"{selection.bandwidth:.4g}", name)
 
 
-def _snippets(selection, labels=None, maps=()):
+def _snippets(selection, labels=None, maps=(), more=()):
     bandwidth, gamma = f"{selection.bandwidth:.6g}", convert_bandwidth(selection.bandwidth, target="gamma")
     clusters = 8 if labels is None or labels.dtype.kind == "f" else min(len(set(labels.tolist()) - {None}), _MOST_CATEGORIES)
     title, again = _AGAIN[selection.status]
@@ -292,6 +298,14 @@ def _snippets(selection, labels=None, maps=()):
             f'clusters = SpectralClustering(n_clusters={max(clusters, 2)}, affinity="rbf", gamma=gamma).fit_predict(X)',
         ),
         *([remedy] if _pulled(maps) else []),
+        *(
+            Snippet(
+                "Compare as many directions as the data has",
+                f"import geolap\n\nselection = geolap.select_bandwidth(X, working_dim={rival.directions})\n"
+                "print(selection.explain())",
+            )
+            for rival in more
+        ),
         Snippet(title, f"import geolap\n\n{again}"),
     )
 
@@ -314,6 +328,19 @@ def _known_health(selection):
         isolated=(effective < 1.0002).mean(axis=0),  # neighbours of weight 1e-4 together: none within 3ε
         effective_neighbors=np.quantile(effective, (0.0, 0.25, 0.5, 0.75, 1.0), axis=0).T,
     )
+
+
+def _with_more_directions(points, selection, dimension, seed):
+    """What GC says when it compares as many directions as the data has at ε̂, if those are more than it compared."""
+    compared = selection.details.get("working_dim", dimension)
+    if selection.method != "gc" or not compared < dimension < points.shape[1] or len(points) > _MOST_ASKED:
+        return ()
+    method = f"gc, d' = {dimension}"
+    try:
+        other = GeometricConsistency(working_dim=dimension, random_state=seed).fit(points).selection_
+    except _FAILURES as error:
+        return (Rival(method, None, remark=str(error), directions=dimension),)
+    return (Rival(method, other.bandwidth, other.interval, remark=str(other.status), directions=dimension),)
 
 
 def _ask(points, method, seed):

@@ -213,6 +213,7 @@ class GeometricConsistency(BandwidthSelector):
             method="gc" if self.dual else "gc_inverse",
             bound=bound,
             details={
+                "working_dim": working_dim,
                 "scanned": bandwidths,
                 "share": share,
                 "sample": sample,
