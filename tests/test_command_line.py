@@ -370,3 +370,9 @@ def test_nothing_left_to_classify_is_said(run, tmp_path):
     code, out, _ = run("classify", tmp_path / "all.csv", "--labels", "kind")
     assert code == 0
     assert "Every point has its class already" in out
+
+
+def test_an_option_that_reproduce_cannot_honour_is_refused(run):
+    code, _, err = run("reproduce", "figure2", "--quick", "--threads", "1")
+    assert code == 2
+    assert "Studies use every core of the process; --threads was given: leave it out, or use taskset." in err

@@ -351,6 +351,8 @@ def reproduce(
     """Compute figures and tables of the paper anew."""
     run = _run("reproduce", running)
     with run.work():
+        if running.threads is not None:
+            raise ValueError("Studies use every core of the process; --threads was given: leave it out, or use taskset.")
         from dataclasses import asdict
 
         from ..experiments import reproduce as reproduced
