@@ -72,7 +72,7 @@ class SetRun:
 
 
 def run_sets(*, quick=False, random_state=0) -> list[SetRun]:
-    """Every rule on every set; some twenty minutes on two cores, or some twenty seconds of a part of it with ``quick``."""
+    """Every rule on every set: a quarter of an hour on two cores, or with ``quick`` half a minute on a part of it."""
     return [_run_set(name, quick, random_state) for name in (QUICK_SETS if quick else SETS)]
 
 
