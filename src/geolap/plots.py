@@ -21,16 +21,18 @@ from .health import health_curve
 from .riemannian import indicatrices, riemannian_metric
 
 __all__ = [
+    "PALETTE",
     "ComparisonDisplay",
     "DistortionDisplay",
     "HealthDisplay",
     "MetricDisplay",
     "SelectionDisplay",
     "SingularValuesDisplay",
+    "plain_ticks",
 ]
 
 _CURVE, _CHOICE, _OTHER, _ARTEFACT = "#0072B2", "#D55E00", "#009E73", "#999999"
-_PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DECADES = 4.0  # of singular values; below is rounding
 
 
@@ -121,7 +123,7 @@ class ComparisonDisplay(_Display):
             finite = np.isfinite(selection.scores)
             x, y = selection.bandwidths[finite], selection.scores[finite]
             scaled = (y - y.min()) / max(np.ptp(y), np.finfo(float).tiny)
-            style = {"color": _PALETTE[k % len(_PALETTE)], "ls": "-" if k < len(_PALETTE) else "--"}
+            style = {"color": PALETTE[k % len(PALETTE)], "ls": "-" if k < len(PALETTE) else "--"}
             ax.semilogx(x, scaled, lw=1.2, label=f"{selection.method} {selection.bandwidth:.3g}", **style)
             ax.plot(
                 selection.bandwidth, np.interp(np.log(selection.bandwidth), np.log(x), scaled), "o", color=style["color"]
@@ -331,8 +333,8 @@ class MetricDisplay(_Display):
         colours: dict = {"color": _CURVE}
         if self.labels is not None:
             values, codes = np.unique(np.asarray(self.labels), return_inverse=True)
-            few = len(values) <= len(_PALETTE)
-            colours = {"c": [_PALETTE[code] for code in codes]} if few else {"c": codes, "cmap": "cividis"}
+            few = len(values) <= len(PALETTE)
+            colours = {"c": [PALETTE[code] for code in codes]} if few else {"c": codes, "cmap": "cividis"}
         ax.scatter(*places.T, s=5, lw=0, alpha=0.7, **colours)
         outlines, radius = indicatrices(places, self.metric.dual[:, :2, :2], radius=self.radius)
         ax.add_collection(LineCollection(list(outlines), colors="black", linewidths=0.9))
@@ -375,12 +377,17 @@ def _map_axes(ax):
 def _bandwidth_axis(ax, low, high):
     ax.set_xlabel("bandwidth ε (unit of the data)")
     ax.set_xlim(low, high)
-    if high < 1e3 * low:  # plain numbers, where there is room for them
-        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    if high < 1e3 * low:  # where there is room for them
+        plain_ticks(ax.xaxis)
 
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        ax.xaxis.set_minor_formatter(NullFormatter())
+
+def plain_ticks(axis):
+    """Plain numbers, 1, 2 and 5 of every decade, on a log axis."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _axes(ax):

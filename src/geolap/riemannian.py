@@ -29,7 +29,7 @@ from scipy.spatial import cKDTree
 from .metric import departure
 from .validation import check_number
 
-__all__ = ["RiemannianMetric", "dual_metric", "indicatrices", "riemannian_metric"]
+__all__ = ["RiemannianMetric", "dual_metric_of_map", "indicatrices", "riemannian_metric"]
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMet
     _check_sizes(Y, L)
     n, s = Y.shape
     d = s if intrinsic_dim is None else check_number("intrinsic_dim", intrinsic_dim, Integral, low=1, high=s)
-    H = dual_metric(Y, L)
+    H = dual_metric_of_map(Y, L)
     values, vectors = _leading(H, d)
     flat = values[:, -1] <= 1e-12 * np.maximum(values[:, 0], np.finfo(float).tiny)
     if flat.any():
@@ -230,7 +230,7 @@ def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMet
     )
 
 
-def dual_metric(Y, L):
+def dual_metric_of_map(Y, L):
     """H (N, s, s) of a map Y (N, s) and a Laplacian L (N, N); singular where neighbours are missing or the map is flat."""
     s = Y.shape[1]
     Y = Y - Y.mean(axis=0)

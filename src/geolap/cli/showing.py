@@ -1,5 +1,7 @@
 """Results as documents for machines, and as tables for people."""
 
+from dataclasses import asdict
+
 from .running import as_options, printable
 
 __all__ = [
@@ -44,18 +46,7 @@ def described_selection(selection):
         "status_text": str(selection.status),
         "trusted": selection.status is Status.INTERIOR,
         "bound": selection.bound,
-        "minima": [
-            {
-                "bandwidth": m.bandwidth,
-                "score": m.score,
-                "depth": m.depth,
-                "noise": m.noise,
-                "local": m.local,
-                "share": m.share,
-                "selected": m.bandwidth == selection.bandwidth,
-            }
-            for m in selection.minima
-        ],
+        "minima": [asdict(m) | {"selected": m.bandwidth == selection.bandwidth} for m in selection.minima],
         "conversions": {
             name: convert_bandwidth(selection.bandwidth, target=name) for name in ("gamma", "sigma", "heat_time")
         },

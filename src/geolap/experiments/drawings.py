@@ -4,22 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..plots import PALETTE, plain_ticks
 from .labels import PAPER_RULES
 from .study import Study
 
 __all__ = ["draw", "picture_names"]
 
-# From the colour-blind safe palette of Okabe & Ito.
-_BLACK, _BLUE, _ORANGE, _GREEN, _PINK, _SKY, _GREY = (
-    "#000000",
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#999999",
-)
-_CYCLE = (_BLUE, _ORANGE, _GREEN, _PINK, _SKY, "#E69F00", _BLACK, _GREY)
+_BLUE, _ORANGE, _GREEN, _PINK, _YELLOW, _SKY, _BLACK = PALETTE
+_GREY = "#999999"
+_CYCLE = (_BLUE, _ORANGE, _GREEN, _PINK, _SKY, _YELLOW, _BLACK, _GREY)
 
 
 def draw(study: Study) -> dict:
@@ -44,14 +37,6 @@ def _values(rows, key):
     return list(dict.fromkeys(row[key] for row in rows))
 
 
-def _plain_ticks(axis):
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
-
-
 def _figure1(study, Figure):
     means = study.tables["means"]
     surfaces, noises = _values(means, "surface"), _values(means, "noise")
@@ -72,7 +57,7 @@ def _figure1(study, Figure):
             ax.set(xscale="log", yscale="log", title=f"{surface}, σ = {noise:g}", ylim=(0.04, 3))
             ax.set_xticks(n, [f"{int(k)}" for k in n])
             ax.minorticks_off()
-            _plain_ticks(ax.yaxis)
+            plain_ticks(ax.yaxis)
     for ax in axes[-1]:
         ax.set_xlabel("number of points N")
     for ax in axes[:, 0]:
@@ -105,7 +90,7 @@ def _figure2(study, Figure):
     right.set(xlabel="bandwidth ε", ylabel="singular value (unit of the data)", title="COIL: local singular values")
     right.legend(frameon=False)
     for ax in (left, right):
-        _plain_ticks(ax.xaxis)
+        plain_ticks(ax.xaxis)
     return figure
 
 
@@ -123,7 +108,7 @@ def _figure3(study, Figure):
             for k, eps in enumerate(lines):
                 ax.axvline(eps, color=colour, lw=0.6, alpha=0.6, label=f"ε̂, d' = {dim}" if k == 0 else None)
         ax.set(title=f"hourglass, N = {n}", xlabel="bandwidth ε")
-        _plain_ticks(ax.xaxis)
+        plain_ticks(ax.xaxis)
     figure.axes[0].set_ylabel("Procrustes error δ")
     figure.axes[0].legend(frameon=False, fontsize="small")
     return figure
@@ -146,7 +131,7 @@ def _table1(study, Figure):
         ax.set_title(name)
         ax.set_xticks(range(len(PAPER_RULES)), ["TE", "CV", "Rec", "GC⁻¹", "GC"], rotation=90)
         ax.set_xlim(-0.5, len(PAPER_RULES) - 0.5)
-        _plain_ticks(ax.yaxis)
+        plain_ticks(ax.yaxis)
     figure.axes[0].set_ylabel("bandwidth ε")
     figure.axes[0].legend(frameon=False, fontsize="small")
     return figure
@@ -195,7 +180,7 @@ def _truth(study, Figure):
             ax.plot([np.median(regret)] * 2, [k - 0.4, k + 0.4], color=_BLACK, lw=2)
         ax.set(xscale="log", xlabel="regret", title=error, xlim=(0.95, 100))
         ax.set_yticks(range(len(rules)), rules)
-        _plain_ticks(ax.xaxis)
+        plain_ticks(ax.xaxis)
     figure.axes[0].invert_yaxis()
     figure.axes[-1].legend(frameon=False, fontsize="small", loc="lower right")
     return figure
@@ -218,7 +203,7 @@ def _truth_curves(study, Figure):
         ax.axvline(chosen["gc_d"], color=_BLACK, lw=1, label="GC, d' = d")
         ax.axvline(chosen["gc"], color=_BLACK, lw=1, ls="--", label="GC, d' = 1")
         ax.set(title=f"{manifold}, N = {n}, noise {noise:g}", xlabel="bandwidth ε", ylim=(5e-3, 20))
-        _plain_ticks(ax.xaxis)
+        plain_ticks(ax.xaxis)
     figure.axes[0].set_ylabel("relative error")
     figure.axes[0].legend(frameon=False, fontsize="small")
     return figure

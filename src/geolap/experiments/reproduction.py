@@ -1,13 +1,12 @@
 """Run studies and write what they found: JSON, CSV, PNG and SVG files, and one page over all studies at hand."""
 
-import csv
-import io
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from tqdm.auto import tqdm
 
-from ..files import replaced_file, write_text
+from ..files import replaced_file, write_table, write_text
 from ..validation import check_choice
 from .drawings import draw, picture_names
 from .figure1 import figure1
@@ -76,7 +75,7 @@ def reproduce(what="all", *, quick=False, output=None, random_state=0) -> list[S
 
 def _write_study(study, folder):
     for name, rows in study.tables.items():
-        write_text(folder / f"{study.name}_{name}.csv", _csv(rows))
+        write_table(folder / f"{study.name}_{name}.csv", _columns(rows))
     for name, figure in draw(study).items():
         for ending, options in ((".png", {"dpi": 110}), (".svg", {"metadata": {"Date": None}})):
             with replaced_file(folder / f"{name}{ending}") as temporary:
@@ -84,12 +83,9 @@ def _write_study(study, folder):
     write_text(folder / f"{study.name}.json", study.to_json())  # last: what has a JSON file is complete
 
 
-def _csv(rows):
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def _columns(rows):
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: np.array([row.get(name) for row in rows], object) for name in names}
 
 
 def _write_page(folder):

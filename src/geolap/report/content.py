@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from ..comparison import ComparisonRow, compare_bandwidths
 from ..dimension import DimensionCurve, dimension_curve
 from ..embedding import LaplacianEigenmap
+from ..engines.threads import one_blas_thread
 from ..forecasts import forecast
 from ..health import HealthCurve, health_curve
 from ..kernel import convert_bandwidth
-from ..riemannian import dual_metric, indicatrices
+from ..riemannian import dual_metric_of_map, indicatrices
 from ..selection import Selection, Status
 from ..selectors import GeometricConsistency
 from ..validation import check_points
@@ -27,7 +27,14 @@ __all__ = ["Colouring", "MapView", "ReportContent", "Rival", "Snippet", "content
 
 # Rules that are asked, and of how many points: so that each answers within seconds.
 _MOST_ASKED = 20_000
-_RIVALS = {"rec": 20_000, "bgh": 10_000, "semigroup": 2000, "clmr": 20_000, "median": 20_000, "knn": 20_000}
+_RIVALS = {
+    "rec": _MOST_ASKED,
+    "bgh": 10_000,
+    "semigroup": 2000,
+    "clmr": _MOST_ASKED,
+    "median": _MOST_ASKED,
+    "knn": _MOST_ASKED,
+}
 # So many points carry the maps, landmarks if there are more; no maps if three of them took longer than so many seconds.
 # Eigenvectors are found directly: at ε̂/2 a graph may hang together by threads, where iterations stall.
 _LANDMARKS, _MOST_SECONDS = 2000, 120.0
@@ -393,7 +400,7 @@ def _maps(points, bandwidth, seed, remarks):
             random_state=seed,
         )
         # Matrices this small are solved faster by one thread where others want the cores too.
-        with warnings.catch_warnings(), threadpool_limits(1, "blas"):
+        with warnings.catch_warnings(), one_blas_thread:
             warnings.simplefilter("ignore")
             try:
                 model.fit(points)
@@ -420,7 +427,7 @@ def _view(factor, model, reference):
     places = places - places.mean(axis=0)
     if reference is not None:
         places = places @ _turn(rows, places, reference)
-    ellipses, radius = indicatrices(places, dual_metric(places, graph.restricted(part).laplacian()))
+    ellipses, radius = indicatrices(places, dual_metric_of_map(places, graph.restricted(part).laplacian()))
     if radius > _WIDEST * graph.bandwidth:  # the map is flat nearly everywhere
         ellipses, radius = ellipses[:0], 0.0
     return MapView(factor, graph.bandwidth, rows, places, ellipses, radius, components, remark)
