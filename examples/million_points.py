@@ -40,8 +40,8 @@ print(f"{time.perf_counter() - start:.0f} s, {eigenmap.embedding_.shape}, eigenv
 #     Minima of the curve:
 #          0.01835  score 0.215  another scale of the data
 #          0.09225  score 0.013  selected
-#           0.8303  score 0.127  beyond the bound on locality, neighbourhoods hold 40% of the points: the scale …
-#     Neighbourhoods are local up to bandwidth 0.5668.
+#           0.8303  score 0.127  beyond the bound on locality, neighborhoods hold 40% of the points: the scale …
+#     Neighborhoods are local up to bandwidth 0.5668.
 #     62 s, (1000000, 3), eigenvalues [0.795 2.597 2.607]
 #
 # With all 10¹² pairs on a GPU the bandwidth is 0.09237.  See :doc:`/scale` for what is estimated and how well, and

@@ -3,7 +3,7 @@ Choosing λ and k
 ================
 
 The criterion that chooses ε can choose other parameters of the graph with it: here λ, the power of the degrees that is
-divided out, and k of the k-nearest-neighbour graph.
+divided out, and k of the k-nearest-neighbor graph.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,7 @@ for ax, parameters in zip(axes, ({"renormalization": (0, 1.5)}, {"n_neighbors": 
 
 # %%
 # λ gains something on paper, yet not towards λ = 1, the value that removes the density of the points: D measures second
-# moments of P, while λ acts on first ones, so this is not evidence about density.  Of neighbours, a surface wants as many as
+# moments of P, while λ acts on first ones, so this is not evidence about density.  Of neighbors, a surface wants as many as
 # it can get.  See :doc:`/estimators` for what that means on real data.
 
 plt.show()

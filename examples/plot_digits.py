@@ -21,7 +21,7 @@ print(f"{X.shape[0]} points in {X.shape[1]} dimensions, {seconds:.1f} s")
 print(selection.explain())
 
 # %%
-# The curve has two minima.  At the one on the right, neighbourhoods hold three quarters of all images: nothing local is
+# The curve has two minima.  At the one on the right, neighborhoods hold three quarters of all images: nothing local is
 # measured there, and it is not taken, although it is nearly as low.  On other data it is often the lower one.
 
 _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
@@ -41,8 +41,8 @@ print(geolap.graph_health(X, selection.bandwidth, random_state=0))
 
 eigenmap = geolap.LaplacianEigenmap(n_components=3, bandwidth=selection.bandwidth).fit(X)
 _, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
-colours = ax.scatter(*eigenmap.embedding_[:, :2].T, c=load_digits().target, cmap="tab10", s=5)
-ax.legend(*colours.legend_elements(), title="digit", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+colors = ax.scatter(*eigenmap.embedding_[:, :2].T, c=load_digits().target, cmap="tab10", s=5)
+ax.legend(*colors.legend_elements(), title="digit", loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 ax.set_xticks([])
 ax.set_yticks([])
 plt.show()

@@ -2,13 +2,14 @@
 Six displays
 ============
 
-Every result can be drawn; the displays of :mod:`geolap.plots` follow scikit-learn's habit.  Here all six on a swiss roll.
+Every result can be drawn; the displays of :mod:`geolap.display.plots` follow scikit-learn's habit.
+Here all six on a swiss roll.
 """
 
 import matplotlib.pyplot as plt
 
 import geolap
-from geolap.plots import (
+from geolap.display.plots import (
     ComparisonDisplay,
     DistortionDisplay,
     HealthDisplay,

@@ -13,9 +13,9 @@ from sklearn.datasets import load_digits
 import geolap
 
 X, truth = load_digits(return_X_y=True)
-y = np.full(len(truth), -1)  # −1: unlabelled
-labelled = np.random.default_rng(0).choice(len(truth), 100, replace=False)
-y[labelled] = truth[labelled]
+y = np.full(len(truth), -1)  # −1: unlabeled
+labeled = np.random.default_rng(0).choice(len(truth), 100, replace=False)
+y[labeled] = truth[labeled]
 
 model = geolap.LaplacianClassifier(random_state=0).fit(X, y)
 right = (model.transduction_ == truth)[y < 0]
@@ -31,10 +31,10 @@ print(f"where the probability is above 0.9 ({100 * sure.mean():.0f} % of them): 
 # %%
 # The least certain ones, with the answer, and the truth where it differs:
 
-unlabelled = np.flatnonzero(y < 0)
+unlabeled = np.flatnonzero(y < 0)
 figure, axes = plt.subplots(2, 8, figsize=(8, 2.6), layout="constrained")
 for ax, k in zip(axes.flat, np.argsort(confidence), strict=False):
-    i = unlabelled[k]
+    i = unlabeled[k]
     ax.imshow(X[i].reshape(8, 8), cmap="gray_r")
     wrong = model.transduction_[i] != truth[i]
     ax.set_title(

@@ -16,7 +16,7 @@ print(geolap.anndata.selection(adata).explain())
 
 # %%
 # Cells are dense here and rare there, and some stand alone at any one bandwidth.  A bandwidth that varies with the distance
-# to the seventh neighbour fits the metric better (the score is lower), and keeps everyone connected.
+# to the seventh neighbor fits the metric better (the score is lower), and keeps everyone connected.
 
 geolap.anndata.embed(adata, n_pcs=10, n_components=6, local_scale=7, random_state=0)
 print(geolap.anndata.selection(adata).explain())
@@ -30,7 +30,7 @@ sc.tl.leiden(adata, flavor="igraph", n_iterations=2, directed=False)
 print(adata.obs["leiden"].value_counts().to_dict())
 
 # %%
-# The map, coloured by the cell types that came with the data.  Its first coordinate sets the rare CD34+ cells apart from all
+# The map, colored by the cell types that came with the data.  Its first coordinate sets the rare CD34+ cells apart from all
 # others; the next two show the others.
 
 # sphinx_gallery_thumbnail_number = 2

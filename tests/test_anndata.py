@@ -13,7 +13,7 @@ CELLS = sc.datasets.pbmc68k_reduced()
 
 @pytest.fixture
 def cells():
-    """700 blood cells with 50 principal components and a graph of 10 neighbours, in the format of an old scanpy."""
+    """700 blood cells with 50 principal components and a graph of 10 neighbors, in the format of an old scanpy."""
     return CELLS.copy()
 
 
@@ -81,7 +81,7 @@ def test_scanpys_clusters_and_umap_work_on_our_graph(cells):
     assert np.isfinite(cells.obsm["X_umap"]).all()
 
 
-def test_our_neighbours_are_scanpys(cells):
+def test_our_neighbors_are_scanpys(cells):
     sc.pp.neighbors(cells, n_neighbors=15, use_rep="X_pca", method="gauss")
     theirs = cells.obsp["distances"].copy()
     geolap.anndata.neighbors(cells, 14, key_added="ours")  # scanpy counts the cell itself
@@ -117,7 +117,7 @@ def test_cells_that_are_twice_there_stay_joined():
     assert_allclose(graph.weights[[0, 7], [1, 6]], 1.0)
 
 
-def test_cells_without_neighbours_are_told(cells):
+def test_cells_without_neighbors_are_told(cells):
     X = cells.obsm["X_pca"].copy()
     X[3] += 1e4
     cells.obsm["X_pca"] = X

@@ -113,7 +113,7 @@ def test_sample(sample, sentence):
         ({"n_sample": 1}, r"n_sample must be a whole number of at least 2; 1 was given"),
         ({"renormalization": np.inf}, r"renormalization must be a number of at least 0 and at most 10; inf was given"),
         ({"dual": "no"}, r"dual must be one of True, False; 'no' was given"),
-        ({"engine": "abacus"}, r"engine must be one of 'auto', 'dense', 'tiled', 'neighbors', 'device'; 'abacus' was given"),
+        ({"engine": "abacus"}, r"engine must be one of 'auto', 'dense', 'tiled', 'cells', 'device'; 'abacus' was given"),
         ({"method": "guess"}, r"method must be one of 'gc', 'rec', .*; 'guess' was given"),
     ],
 )

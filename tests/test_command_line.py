@@ -103,7 +103,7 @@ def test_quiet_is_the_bare_number(run, sphere):
 
 
 def test_the_seed_and_the_threads_decide_nothing_else(run, sphere):
-    outs = {run("select", sphere, "-q", "--seed", 3, "--threads", threads)[1] for threads in (1, 2, 1)}
+    outs = {run("select", sphere, "-q", "--seed", 3, "--n-jobs", n_jobs)[1] for n_jobs in (1, 2, 1)}
     assert len(outs) == 1
 
 
@@ -150,7 +150,7 @@ def test_a_map_is_written_by_the_ending_of_its_name(suffix, run, sphere, tmp_pat
         np.testing.assert_allclose(np.column_stack([content[f"x{k}"] for k in (1, 2, 3)]), expected, rtol=1e-12)
 
 
-def test_a_diffusion_map_over_nearest_neighbours(run, sphere, tmp_path):
+def test_a_diffusion_map_over_nearest_neighbors(run, sphere, tmp_path):
     options = ("--diffusion", "--diffusion-time", 2, "--n-neighbors", 20, "--labels", "side", "--json")
     _, out, _ = run("embed", sphere, "-o", tmp_path / "m.csv", *options)
     assert json.loads(out)["result"]["n_neighbors"] == 20
@@ -373,6 +373,6 @@ def test_nothing_left_to_classify_is_said(run, tmp_path):
 
 
 def test_an_option_that_reproduce_cannot_honour_is_refused(run):
-    code, _, err = run("reproduce", "figure2", "--quick", "--threads", "1")
+    code, _, err = run("reproduce", "figure2", "--quick", "--n-jobs", "1")
     assert code == 2
-    assert "Studies use every core of the process; --threads was given: leave it out, or use taskset." in err
+    assert "Studies use every core of the process; --n-jobs was given: leave it out, or use taskset." in err

@@ -69,7 +69,7 @@ def test_gauss_kernel_of_scanpy(knn):
 
 @pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")
 def test_weights_of_umap_are_no_gaussian():
-    """exp(−(d − ρ_i)/σ_i), 1 for the nearest neighbour, and the sum of a row is log₂ k whatever the data."""
+    """exp(−(d − ρ_i)/σ_i), 1 for the nearest neighbor, and the sum of a row is log₂ k whatever the data."""
     from umap.umap_ import fuzzy_simplicial_set
 
     k = 10

@@ -5,7 +5,7 @@ import pytest
 
 import geolap
 from geolap.datasets import make_sphere
-from geolap.health import components_within
+from geolap.graphs.health import components_within
 
 SCALES = np.geomspace(0.01, 1.0, 12)
 
@@ -27,14 +27,14 @@ def test_components_at_all_bandwidths_are_those_at_each(points):
         assert np.isclose(isolated * len(points), (sizes == 1).sum())
 
 
-def test_neighbours_at_all_bandwidths_are_those_at_each(points):
+def test_neighbors_at_all_bandwidths_are_those_at_each(points):
     curve = geolap.health_curve(points, SCALES, n_sample=None)
     one = geolap.graph_health(points, SCALES[7], n_sample=None)
     np.testing.assert_allclose(curve.effective_neighbors[7], one.effective_neighbors)
 
 
 def test_many_points_are_counted_over_a_sample(monkeypatch, points):
-    monkeypatch.setattr("geolap.health._MOST_POINTS_LINKED", 100)
+    monkeypatch.setattr("geolap.graphs.health._MOST_POINTS_LINKED", 100)
     curve = geolap.health_curve(points, SCALES, n_sample=None)
     assert curve.components is None
     np.testing.assert_allclose(curve.isolated[-1], 1 / len(points))

@@ -32,8 +32,8 @@ def test_metric_measures_the_distance_between_close_points(make):
     sample = make(20000, random_state=0)
     from scipy.spatial import cKDTree
 
-    distance, neighbour = cKDTree(sample.clean).query(sample.clean, k=2)
-    du = sample.coordinates[neighbour[:, 1]] - sample.coordinates
+    distance, neighbor = cKDTree(sample.clean).query(sample.clean, k=2)
+    du = sample.coordinates[neighbor[:, 1]] - sample.coordinates
     around = np.abs(du) < np.pi  # not across the seam of an angle
     length = np.sqrt(np.einsum("ni,nij,nj->n", du, sample.metric, du))
     good = around.all(axis=1) & (distance[:, 1] > 0)

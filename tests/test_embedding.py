@@ -8,9 +8,9 @@ from sklearn.manifold import SpectralEmbedding
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere
-from geolap.engines.pairs import all_pairs, nearest_pairs
-from geolap.graph import kernel_graph
-from geolap.spectrum import largest_eigenpairs, smooth_spectrum
+from geolap.graphs.graph import kernel_graph
+from geolap.graphs.neighbors import all_pairs, nearest_pairs
+from geolap.graphs.spectrum import largest_eigenpairs, smooth_spectrum
 
 
 def circle(n):
@@ -39,7 +39,7 @@ def test_same_map_as_scikit_learn_on_the_same_graph(n_neighbors):
     np.testing.assert_allclose(ours, theirs * signs, atol=1e-6 * np.abs(ours).max())
 
 
-def test_signs_are_fixed_and_vectors_normalised():
+def test_signs_are_fixed_and_vectors_normalized():
     X = make_sphere(300, random_state=0).data
     eigenmap = geolap.LaplacianEigenmap(n_components=4, bandwidth=0.5).fit(X)
     phi, mass = eigenmap.embedding_, eigenmap.graph_.renormalized_degrees
@@ -194,7 +194,7 @@ def test_local_scales_give_the_spectrum_of_the_manifold():
     np.testing.assert_allclose(spectrum.eigenvalues, [0, 1, 1, 4, 4], atol=0.03, rtol=0.03)
 
 
-def test_nearest_neighbour_graphs_are_solved_sparse():
+def test_nearest_neighbor_graphs_are_solved_sparse():
     X = make_sphere(2000, random_state=0).data
     spectrum = smooth_spectrum(kernel_graph(nearest_pairs(X, 30), 0.15), 4)
     assert spectrum.residual < 1e-8

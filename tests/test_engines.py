@@ -32,7 +32,7 @@ def test_tiled_equals_dense_on_real_data(real, name, working_dim):
     np.testing.assert_allclose(metrics[1].effective, metrics[0].effective, rtol=1e-10)
     for dual in (True, False):
         dense, tiled = (departure(m.H, dual=dual) for m in metrics)
-        # Where neighbours weigh 1e-6 and less, H⁻¹ is a million and more and tells rounding errors only.
+        # Where neighbors weigh 1e-6 and less, H⁻¹ is a million and more and tells rounding errors only.
         sensible = dense.mean(axis=0) < 1e6
         assert sensible.sum() >= 4
         np.testing.assert_allclose(tiled.mean(axis=0)[sensible], dense.mean(axis=0)[sensible], rtol=1e-8)
@@ -111,8 +111,8 @@ def test_results_do_not_depend_on_the_number_of_threads(real):
     sample = np.arange(0, len(X), 9)
     bandwidths = np.array([30.0, 12.0, 9.0])
     results = []
-    for threads in (1, 2, 5):
-        engine = TiledEngine(X, threads=threads)
+    for n_jobs in (1, 2, 5):
+        engine = TiledEngine(X, n_jobs=n_jobs)
         sums = engine.row_sums(bandwidths)
         results.append((sums, engine.local_metrics(sample, bandwidths, 1 + sums, working_dim=2).H))
     for sums, H in results[1:]:
@@ -136,9 +136,9 @@ def test_no_matrix_of_all_pairs_is_held():
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
-        ({"engine": "gpu"}, "engine must be one of 'auto', 'dense', 'tiled', 'neighbors', 'device'; 'gpu' was given"),
+        ({"engine": "gpu"}, "engine must be one of 'auto', 'dense', 'tiled', 'cells', 'device'; 'gpu' was given"),
         ({"cutoff": 0.0}, "cutoff must be a number above 0; 0.0 was given"),
-        ({"threads": 0}, "threads must be a whole number of at least 1; 0 was given"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1; 0 was given"),
     ],
 )
 def test_wrong_engine_parameters_are_named(params, sentence):
@@ -152,7 +152,7 @@ def test_memory_does_not_grow_with_bandwidths_that_share_no_ladder():
     X = np.random.default_rng(0).standard_normal((3000, 3))
     peaks = []
     for bandwidths in (np.geomspace(0.1, 3.0, 5), np.geomspace(0.1, 3.0, 60)):
-        engine = TiledEngine(X, threads=1)
+        engine = TiledEngine(X, n_jobs=1)
         degrees = np.ones((3000, len(bandwidths)))
         tracemalloc.start()
         engine.local_metrics(np.arange(50), bandwidths, degrees, working_dim=1)

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import geolap
 from geolap.datasets import make_sphere
-from geolap.engines.pairs import nearest_neighbors
+from geolap.graphs.neighbors import nearest_neighbors
 
 ESTIMATORS = [
     geolap.GraphLaplacian(random_state=0),
@@ -29,7 +29,7 @@ ESTIMATORS = [
 ]
 # Reasons, not excuses: scikit-learn keeps lists of names for its own estimators of this kind.
 EXPECTED = {
-    "LaplacianClassifier": {"check_classifiers_classes": "-1 marks unlabelled points and cannot be a class"},
+    "LaplacianClassifier": {"check_classifiers_classes": "-1 marks unlabeled points and cannot be a class"},
 }
 
 
@@ -109,7 +109,7 @@ def test_pipelines_and_grid_searches(sphere):
     assert pipeline.fit(sphere, y).score(sphere, y) > 0.95
     search = GridSearchCV(geolap.LaplacianClassifier(), {"bandwidth": [0.05, 0.5]}, cv=3).fit(sphere, y)
     assert search.best_score_ > 0.9
-    # Neighbours found by a transformer in front.
+    # Neighbors found by a transformer in front.
     pipeline = make_pipeline(
         KNeighborsTransformer(n_neighbors=20), geolap.LaplacianEigenmap(bandwidth=0.4, metric="precomputed")
     )
@@ -141,14 +141,14 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("how", GRAPHS)
-def test_neighbours_may_come_from_anywhere(how, sphere):
+def test_neighbors_may_come_from_anywhere(how, sphere):
     reference = geolap.GraphLaplacian(n_neighbors=15, random_state=0).fit(sphere)
     model = geolap.GraphLaplacian(random_state=0, **GRAPHS[how](sphere)).fit(sphere)
     assert model.bandwidth_ == pytest.approx(reference.bandwidth_, rel=1e-6)
     np.testing.assert_allclose(model.laplacian_.toarray(), reference.laplacian_.toarray(), rtol=1e-5, atol=1e-8)
 
 
-def test_radius_neighbours_are_a_cut_off(sphere):
+def test_radius_neighbors_are_a_cut_off(sphere):
     by_radius = geolap.GraphLaplacian(0.3, neighbors=RadiusNeighborsTransformer(radius=0.9)).fit(sphere)
     by_cutoff = geolap.GraphLaplacian(0.3, cutoff=3.0).fit(sphere)
     np.testing.assert_allclose(by_radius.laplacian_.toarray(), by_cutoff.laplacian_.toarray(), rtol=1e-9, atol=1e-9)
@@ -175,7 +175,7 @@ def test_transformers_are_not_touched(sphere):
             None,
             r"distances; its mode is 'connectivity'",
         ),
-        ({"threads": 0, "bandwidth": 1.0}, None, r"threads must be a whole number of at least 1; 0 was given"),
+        ({"n_jobs": 0, "bandwidth": 1.0}, None, r"n_jobs must be a whole number of at least 1; 0 was given"),
         ({"local_scale": 300}, None, r"local_scale must be a number of at least 1 and at most 299; 300 was given"),
         (
             {"local_scale": geolap.LocalScale(np.ones(300), np.nan)},
@@ -222,13 +222,13 @@ def test_bad_parameters_are_answered_in_words(params, X, sentence, sphere):
 
 
 def test_too_many_entries_are_forecast(sphere, monkeypatch):
-    monkeypatch.setattr("geolap.graph_laplacian._MOST_ENTRIES", 10_000)
+    monkeypatch.setattr("geolap.estimators.laplacian._MOST_ENTRIES", 10_000)
     with pytest.raises(ValueError, match=r"cut off at 3·ε = 1\.5 this one would have about .* GiB, .*\): set n_neighbors"):
         geolap.GraphLaplacian(0.5, cutoff=3.0).fit(sphere)
-    # Where ε is ours to choose, nearest neighbours take the place of the cut-off, and ε is that of their graph.
-    monkeypatch.setattr("geolap.graph_laplacian._MOST_POINTS_OF_FULL", 100)
-    monkeypatch.setattr("geolap.graph_laplacian._NEIGHBORS_INSTEAD", 20)
-    monkeypatch.setattr("geolap.graph_laplacian._MOST_ENTRIES", 40 * len(sphere))
+    # Where ε is ours to choose, nearest neighbors take the place of the cut-off, and ε is that of their graph.
+    monkeypatch.setattr("geolap.estimators.laplacian._MOST_POINTS_OF_FULL", 100)
+    monkeypatch.setattr("geolap.estimators.laplacian._NEIGHBORS_INSTEAD", 20)
+    monkeypatch.setattr("geolap.estimators.laplacian._MOST_ENTRIES", 40 * len(sphere))
     with pytest.warns(UserWarning, match=r"each point is joined with its 20 nearest instead, at a bandwidth for that graph"):
         model = geolap.GraphLaplacian(random_state=0).fit(sphere)
     assert (model.n_neighbors_, model.cutoff_) == (20, None)
@@ -249,7 +249,7 @@ def test_points_far_out_in_single_precision_stay_finite(sphere):
     assert np.isfinite(steep.laplacian_).all()
 
 
-def test_more_duplicates_than_neighbours():
+def test_more_duplicates_than_neighbors():
     X = np.repeat(np.random.default_rng(0).standard_normal((50, 3)), 10, axis=0)
     model = geolap.GraphLaplacian(0.5, n_neighbors=5).fit(X)
     assert np.isfinite(model.laplacian_.toarray()).all()
@@ -325,7 +325,7 @@ def test_thousands_of_isolated_points_take_no_memory_of_their_square():
     assert np.isfinite(model.embedding_).all()
 
 
-def test_neighbours_in_many_dimensions_are_exact_in_tight_clusters():
+def test_neighbors_in_many_dimensions_are_exact_in_tight_clusters():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.standard_normal((100, 20)) * 1e-8 + c for c in (0, 1, 5)])
     distances, _ = nearest_neighbors(X, 7)

@@ -12,9 +12,9 @@ import pytest
 import geolap
 from geolap import experiments
 from geolap.datasets import load_ssl_book
-from geolap.engines.pairs import all_pairs
 from geolap.experiments import labels, paper
 from geolap.experiments.study import Claim, Study
+from geolap.graphs.neighbors import all_pairs
 
 # The functions have the names of their modules.
 figure1_module, figure3_module, truth = (import_module(f"geolap.experiments.{n}") for n in ("figure1", "figure3", "truth"))

@@ -14,7 +14,7 @@ from geolap.datasets import make_torus
 
 def test_size_and_place_decide_the_engine():
     assert geolap.forecast((1000, 3)).engine == "tiled"
-    assert geolap.forecast((1_000_000, 13)).engine == "neighbors"
+    assert geolap.forecast((1_000_000, 13)).engine == "cells"
     assert geolap.forecast((1_000_000, 13), exact=True).engine == "tiled"
     assert geolap.forecast(np.zeros((40, 2)), engine="dense").engine == "dense"
 

@@ -51,14 +51,14 @@ def test_bandwidth_of_the_benchmark_sets(real, name, params, low, high):
     assert low <= chosen(real(name), **params).bandwidth <= high
 
 
-def test_usps_has_a_fine_and_a_coarse_scale_and_an_artefact_that_is_not_taken(real):
+def test_usps_has_a_fine_and_a_coarse_scale_and_an_artifact_that_is_not_taken(real):
     selection = chosen(real("usps"))
     assert local_minima(selection) == [pytest.approx(1.1, rel=0.05), pytest.approx(2.16, rel=0.05)]
-    artefact = selection.minima[-1]
-    assert not artefact.local
-    assert artefact.score < min(m.score for m in selection.minima[:-1])
+    artifact = selection.minima[-1]
+    assert not artifact.local
+    assert artifact.score < min(m.score for m in selection.minima[:-1])
     everything = chosen(real("usps"), max_share=1.0)
-    assert everything.bandwidth == pytest.approx(artefact.bandwidth, rel=0.02)
+    assert everything.bandwidth == pytest.approx(artifact.bandwidth, rel=0.02)
 
 
 def test_bandwidth_falls_with_the_number_of_points_and_grows_with_noise():
@@ -90,7 +90,7 @@ def test_bandwidth_scales_with_the_data(factor):
 
 def test_same_seed_same_answer_whatever_the_threads():
     X = make_sphere(700, noise=0.01, noise_dims=30, random_state=0).data
-    a, b = (chosen(X, threads=t, n_sample=120) for t in (1, 3))
+    a, b = (chosen(X, n_jobs=t, n_sample=120) for t in (1, 3))
     assert a.bandwidth == b.bandwidth
     assert a.interval == b.interval
     np.testing.assert_array_equal(a.scores, b.scores)
@@ -105,7 +105,7 @@ def test_refined_scores_are_those_of_the_distortion(real):
         np.testing.assert_allclose(selection.scores[scanned], exact.mean[scanned], rtol=1e-8)
 
 
-def test_interpolated_sums_stay_between_their_neighbours():
+def test_interpolated_sums_stay_between_their_neighbors():
     X = np.vstack([make_sphere(200, random_state=0).data, [[1e3, 0, 0]]])
     engine = geolap.engines.make_engine(X)
     grid = 2.0 ** np.arange(-4, 6, 0.25)
@@ -155,8 +155,8 @@ def test_points_of_a_lattice_have_a_status():
 
 def test_pairs_of_points_far_from_each_other_fall_apart():
     rng = np.random.default_rng(0)
-    centres = rng.uniform(0, 1e4, (60, 2))
-    X = np.vstack([centres, centres + rng.uniform(0.5, 1.5, (60, 2)), rng.uniform(0, 1e4, (30, 2))])
+    centers = rng.uniform(0, 1e4, (60, 2))
+    X = np.vstack([centers, centers + rng.uniform(0.5, 1.5, (60, 2)), rng.uniform(0, 1e4, (30, 2))])
     assert chosen(X).status in (Status.FALLS_APART, Status.SEVERAL, Status.FLAT)
 
 

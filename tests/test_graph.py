@@ -9,8 +9,9 @@ from scipy.spatial.distance import cdist
 
 import geolap
 from geolap.datasets import make_sphere, make_torus
-from geolap.engines.pairs import Pairs, all_pairs, given_pairs, nearest_neighbors, nearest_pairs, pairs_within
-from geolap.graph import kernel_graph
+from geolap.graphs.graph import kernel_graph
+from geolap.graphs.neighbors import all_pairs, given_pairs, nearest_neighbors, nearest_pairs, pairs_within
+from geolap.pairs import Pairs
 
 
 def dense(A):
@@ -129,7 +130,7 @@ def test_pairs_within_are_all_pairs_within():
 
 
 @pytest.mark.parametrize("n_features", [3, 40])
-def test_nearest_neighbours_are_the_nearest(n_features):
+def test_nearest_neighbors_are_the_nearest(n_features):
     X = np.random.default_rng(0).standard_normal((700, n_features))
     X[5] = X[6] = X[7]
     distances, columns = nearest_neighbors(X, 12)
@@ -144,7 +145,7 @@ def test_nearest_neighbours_are_the_nearest(n_features):
     np.testing.assert_array_equal(joined.toarray() > 0, directed | directed.T | np.eye(700, dtype=bool))
 
 
-def test_nearest_neighbours_among_many_duplicates():
+def test_nearest_neighbors_among_many_duplicates():
     X = np.vstack([np.zeros((10, 2)), np.ones((10, 2)), [[5.0, 5.0]]])
     distances, columns = nearest_neighbors(X, 3)
     np.testing.assert_array_equal(distances[:20], 0.0)
@@ -193,7 +194,7 @@ def test_graphs_do_not_change_the_pairs():
     before = Pairs(pairs.sqdist.copy(), pairs.unit)
     for params in ({"self_weights": False}, {"cutoff": 1.0}):
         graph = kernel_graph(pairs, 0.1, **params)
-        geolap.spectrum.smooth_spectrum(graph, 3)
+        geolap.graphs.spectrum.smooth_spectrum(graph, 3)
     assert (pairs.sqdist != before.sqdist).nnz == 0
 
 

@@ -40,7 +40,7 @@ def test_a_missing_value_is_named_by_its_place(missing):
     [LABELS, LABELS.astype("category"), LABELS.astype("string"), pl.Series(LABELS.where(LABELS.notna(), None).tolist())],
     ids=["pandas", "categories", "strings", "polars"],
 )
-def test_missing_labels_are_unlabelled_points(labels):
+def test_missing_labels_are_unlabeled_points(labels):
     points = pl.DataFrame(X) if isinstance(labels, pl.Series) else FRAME
     model = geolap.LaplacianClassifier(0.8).fit(points, labels)
     assert list(model.classes_) == ["left", "right"]

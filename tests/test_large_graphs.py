@@ -1,4 +1,4 @@
-"""Large graphs: solvers, symmetric neighbours, approximate neighbours, landmarks, and what size decides."""
+"""Large graphs: solvers, symmetric neighbors, approximate neighbors, landmarks, and what size decides."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ import geolap
 from geolap import graph_laplacian, spectrum
 from geolap.datasets import make_hourglass, make_sphere
 from geolap.engines import pairs
-from geolap.graph import kernel_graph
-from geolap.spectrum import smooth_spectrum
+from geolap.graphs.graph import kernel_graph
+from geolap.graphs.spectrum import smooth_spectrum
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_solvers_agree(graph):
 def test_lobpcg_is_reproducible_and_leaves_the_global_generator_alone(graph):
     pytest.importorskip("pyamg")
     before = np.random.get_state()[1].copy()
-    one, other = (smooth_spectrum(graph, 4, solver="lobpcg", threads=threads) for threads in (1, 2))
+    one, other = (smooth_spectrum(graph, 4, solver="lobpcg", n_jobs=n_jobs) for n_jobs in (1, 2))
     np.testing.assert_allclose(one.vectors, other.vectors, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(np.random.get_state()[1], before)
 
@@ -57,15 +57,15 @@ def test_lanczos_takes_over_where_lobpcg_fails_or_is_missing(graph, monkeypatch)
     np.testing.assert_array_equal(smooth_spectrum(graph, 3).vectors, expected)
 
 
-def test_a_chain_is_factorised_where_lanczos_does_not_converge(monkeypatch):
-    # Points at even distances on a circle, each seeing a few neighbours: −L has the eigenvalues of a circulant matrix.
+def test_a_chain_is_factorized_where_lanczos_does_not_converge(monkeypatch):
+    # Points at even distances on a circle, each seeing a few neighbors: −L has the eigenvalues of a circulant matrix.
     n = 4000
     angle = 2 * np.pi * np.arange(n) / n
     X = np.column_stack([np.cos(angle), np.sin(angle)])
     eps = 1.5 * 2 * np.pi / n
     called = []
-    plain = spectrum._factorised
-    monkeypatch.setattr(spectrum, "_factorised", lambda *args: called.append(1) or plain(*args))
+    plain = spectrum._factorized
+    monkeypatch.setattr(spectrum, "_factorized", lambda *args: called.append(1) or plain(*args))
     found = smooth_spectrum(kernel_graph(pairs.pairs_within(X, 5 * eps), eps), 5)
     assert called
     k = np.arange(-7, 8)
@@ -85,7 +85,7 @@ def test_solvers_are_checked():
         geolap.LaplacianEigenmap(bandwidth=0.3, eigen_solver="arpack").fit(X)
 
 
-def test_symmetric_neighbours_are_those_of_either_side(monkeypatch):
+def test_symmetric_neighbors_are_those_of_either_side(monkeypatch):
     monkeypatch.setattr(pairs, "_ROWS", 64)
     monkeypatch.setattr(pairs, "_HELD", 2**12)
     X = make_hourglass(1000, noise=0.01, random_state=0).data
@@ -98,7 +98,7 @@ def test_symmetric_neighbours_are_those_of_either_side(monkeypatch):
     assert found.sqdist.indices.dtype == np.int32
 
 
-def test_faiss_finds_neighbours_at_exact_distances(monkeypatch):
+def test_faiss_finds_neighbors_at_exact_distances(monkeypatch):
     pytest.importorskip("faiss")
     X = make_sphere(3000, noise=0.01, noise_dims=17, random_state=0).data
     exact, _ = pairs.nearest_neighbors(X, 10)
@@ -109,7 +109,7 @@ def test_faiss_finds_neighbours_at_exact_distances(monkeypatch):
     assert not (columns == np.arange(3000)[:, None]).any()
 
 
-def test_as_many_neighbours_as_fit(monkeypatch):
+def test_as_many_neighbors_as_fit(monkeypatch):
     monkeypatch.setattr(graph_laplacian, "_MOST_ENTRIES", 10**5)
     X = make_hourglass(5500, noise=0.01, random_state=0).data
     with pytest.warns(UserWarning, match=r"so each point is joined with its 9 nearest instead"):
@@ -134,7 +134,7 @@ def test_a_map_by_landmarks_is_the_map(sphere):
     np.testing.assert_allclose(model.eigenvalues_, full.eigenvalues_, rtol=0.03)
     # Degrees are those of all points, up to what the cut-off of the full graph drops.
     np.testing.assert_allclose(model.graph_.degrees, full.graph_.degrees[model.landmarks_], rtol=1e-3)
-    again = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.3, n_landmarks=1500, random_state=0, threads=1).fit(sphere)
+    again = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.3, n_landmarks=1500, random_state=0, n_jobs=1).fit(sphere)
     np.testing.assert_allclose(again.embedding_, model.embedding_, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(model.transform(sphere[:20]), model.embedding_[:20])
 

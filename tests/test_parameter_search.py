@@ -7,7 +7,7 @@ from sklearn.neighbors import KNeighborsTransformer
 import geolap
 from geolap.datasets import load_ssl_book, make_dome, make_sphere, make_torus
 from geolap.engines import DenseEngine, SparseEngine, TiledEngine
-from geolap.engines.pairs import all_pairs
+from geolap.graphs.neighbors import all_pairs
 from geolap.metric import departure
 
 
@@ -112,7 +112,7 @@ def test_bad_parameters_are_answered_in_words(parameters, sentence, torus):
 # ---- scales that vary
 
 
-def test_neighbour_scales_are_relative_distances():
+def test_neighbor_scales_are_relative_distances():
     X = np.arange(20.0)[:, None] ** 2
     scale = geolap.neighbor_scale(X, 1)
     nearest = np.r_[1.0, np.minimum(np.diff(X[:, 0])[:-1], np.diff(X[:, 0])[1:]), np.diff(X[:, 0])[-1]]
@@ -135,7 +135,7 @@ def test_duplicates_and_outliers_have_finite_scales():
     geolap.GraphLaplacian(0.5, local_scale=3).fit(X)
 
 
-def test_points_with_neighbours_are_never_taken_for_isolated():
+def test_points_with_neighbors_are_never_taken_for_isolated():
     # v is ρ^(d/2 − 1), here as small as 1e-57: small is not nothing.
     rng = np.random.default_rng(0)
     rho = np.r_[np.full(100, 1e-3), np.ones(100)]
@@ -179,7 +179,7 @@ def test_engines_agree_on_varying_scales(n_features, cutoff):
             np.testing.assert_allclose(metrics.effective, found[0][4].effective, rtol=1e-8)
 
 
-def test_distortion_over_nearest_neighbours_is_that_of_the_graph():
+def test_distortion_over_nearest_neighbors_is_that_of_the_graph():
     # The plain formulas on the matrix that GraphLaplacian builds.
     X = make_sphere(200, random_state=0).data
     model = geolap.GraphLaplacian(0.3, n_neighbors=12, local_scale=6).fit(X)
@@ -224,12 +224,12 @@ def test_varying_scales_pay_on_a_union_of_manifolds():
     data = load_ssl_book("coil")
     y = np.full(len(data.target), -1)
     y[data.splits[0]] = data.target[data.splits[0]]
-    unlabelled = y < 0
+    unlabeled = y < 0
     wrong, scores = {}, {}
-    for name, params in {"one": {}, "neighbours": {"local_scale": 10}, "regional": {"local_scale": "regional"}}.items():
+    for name, params in {"one": {}, "neighbors": {"local_scale": 10}, "regional": {"local_scale": "regional"}}.items():
         model = geolap.LaplacianClassifier(random_state=0, **params).fit(data.data, y)
-        wrong[name] = np.mean(model.transduction_[unlabelled] != data.target[unlabelled])
+        wrong[name] = np.mean(model.transduction_[unlabeled] != data.target[unlabeled])
         scores[name] = min(m.score for m in model.selection_.minima if m.local)
-    assert max(scores["neighbours"], scores["regional"]) < 0.9 * scores["one"]
-    assert wrong["neighbours"] < wrong["one"] - 0.04
+    assert max(scores["neighbors"], scores["regional"]) < 0.9 * scores["one"]
+    assert wrong["neighbors"] < wrong["one"] - 0.04
     assert wrong["regional"] < wrong["one"]

@@ -6,7 +6,7 @@ import pytest
 
 import geolap
 from geolap.datasets import make_sphere, make_swiss_roll
-from geolap.plots import (
+from geolap.display.plots import (
     ComparisonDisplay,
     DistortionDisplay,
     HealthDisplay,
@@ -84,9 +84,9 @@ def test_circles_have_the_radius_that_was_asked_for(points, selector, eigenmap):
 
 def test_an_isometry_shows_circles_as_circles():
     places = np.random.default_rng(0).uniform(size=(200, 2))
-    outlines, radius = geolap.riemannian.indicatrices(places, np.tile(np.eye(2), (200, 1, 1)), radius=0.1)
-    centres = outlines[:, :-1].mean(axis=1)
-    np.testing.assert_allclose(np.linalg.norm(outlines - centres[:, None], axis=2), radius)
+    outlines, radius = geolap.estimators.riemannian.indicatrices(places, np.tile(np.eye(2), (200, 1, 1)), radius=0.1)
+    centers = outlines[:, :-1].mean(axis=1)
+    np.testing.assert_allclose(np.linalg.norm(outlines - centers[:, None], axis=2), radius)
 
 
 def test_the_distortions_drawn_average_to_the_criterion(selector, eigenmap):

@@ -11,11 +11,11 @@ import pytest
 
 import geolap
 from geolap.datasets import make_sphere, make_swiss_roll
+from geolap.display.report import content as content_module
+from geolap.display.report import selection_page, write_report
+from geolap.display.report.content import content_of
+from geolap.display.report.page import page_of
 from geolap.files import FileError
-from geolap.report import content as content_module
-from geolap.report import selection_page, write_report
-from geolap.report.content import content_of
-from geolap.report.page import page_of
 
 HOSTILE = ["</script><script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "@curve", "%{x}<b>&amp;", "]]><!--"]
 
@@ -206,25 +206,25 @@ def test_two_points_more_than_needed_make_a_report(tmp_path):
 def test_labels_may_be_words_numbers_or_missing(labels, categories):
     X = make_sphere(12, random_state=0).data
     given = np.array(labels, dtype=object) if None in list(labels) else labels
-    colouring = content_of(X, labels=given, random_state=0).colouring
-    assert colouring.categories == categories
-    assert (colouring.values is None) == bool(categories)
+    coloring = content_of(X, labels=given, random_state=0).coloring
+    assert coloring.categories == categories
+    assert (coloring.values is None) == bool(categories)
 
 
 def test_rare_labels_beyond_twenty_are_drawn_as_one():
     X = make_sphere(60, random_state=0).data
     labels = [f"class {k % 30}" for k in range(60)]
-    colouring = content_of(X, labels=labels, random_state=0).colouring
-    assert len(colouring.categories) == 21
-    assert colouring.categories[-1] == "other"
+    coloring = content_of(X, labels=labels, random_state=0).coloring
+    assert len(coloring.categories) == 21
+    assert coloring.categories[-1] == "other"
 
 
 def test_maps_of_many_points_are_carried_by_landmarks(monkeypatch, points):
-    monkeypatch.setattr("geolap.report.content._LANDMARKS", 100)
+    monkeypatch.setattr("geolap.display.report.content._LANDMARKS", 100)
     content = content_of(points, random_state=0)
     assert [len(view.rows) for view in content.maps] == [100, 100, 100]
     assert "100 of the 250 points carry the maps" in content.remarks["maps"]
-    monkeypatch.setattr("geolap.report.content._MOST_SECONDS", 0.0)
+    monkeypatch.setattr("geolap.display.report.content._MOST_SECONDS", 0.0)
     content = content_of(points, random_state=0)
     assert content.maps == ()
     assert "were left out" in page_of(content, version="1")
@@ -240,7 +240,7 @@ def test_column_names_are_shown_and_escaped(points):
 
 
 def test_missing_plotly_is_named_with_its_extra(points, monkeypatch):
-    from geolap.report import page as module
+    from geolap.display.report import page as module
 
     real_import = builtins.__import__
 
@@ -273,7 +273,7 @@ def test_labels_from_pandas_may_be_missing_too():
 
     X = make_sphere(12, random_state=0).data
     labels = pd.Series(["a", pd.NA, "b"] * 4, dtype="string")
-    assert content_of(X, labels=labels, random_state=0).colouring.categories == ("a", "b", "no label")
+    assert content_of(X, labels=labels, random_state=0).coloring.categories == ("a", "b", "no label")
 
 
 def test_a_map_that_failed_leaves_its_reason(content):

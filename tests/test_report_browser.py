@@ -16,7 +16,7 @@ import pytest
 
 import geolap
 from geolap.datasets import make_swiss_roll
-from geolap.report import write_report
+from geolap.display.report import write_report
 
 HOSTILE = "</script><script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(2)>'
@@ -85,7 +85,7 @@ class Page:
 
         WebDriverWait(self.driver, 60).until(lambda driver: driver.execute_script(f"return {condition}"))
 
-    def colour(self, selector, name="color"):
+    def color(self, selector, name="color"):
         return self.run(f"return getComputedStyle(document.querySelector({selector!r}))[{name!r}]")
 
     def requests(self):
@@ -172,22 +172,22 @@ def test_hovering_a_map_tells_row_and_label_as_text(desktop):
     assert any(word in text for word in (HOSTILE, IMAGE, "plain"))
 
 
-def test_colours_follow_the_system_and_the_button(driver, report):
+def test_colors_follow_the_system_and_the_button(driver, report):
     page = Page(driver, report, dark=True)
-    assert page.colour("body", "backgroundColor") == DARK
-    ticks = page.colour("#curve .xtick text", "fill")
+    assert page.color("body", "backgroundColor") == DARK
+    ticks = page.color("#curve .xtick text", "fill")
     page.run("document.getElementById('theme').click()")
-    assert page.colour("body", "backgroundColor") == LIGHT
+    assert page.color("body", "backgroundColor") == LIGHT
     page.wait(f"getComputedStyle(document.querySelector('#curve .xtick text')).fill !== {ticks!r}")
     page.run("document.getElementById('theme').click()")
-    assert page.colour("body", "backgroundColor") == DARK
-    assert Page(driver, report).colour("body", "backgroundColor") == LIGHT
+    assert page.color("body", "backgroundColor") == DARK
+    assert Page(driver, report).color("body", "backgroundColor") == LIGHT
     assert driver.get_log("browser") == []
 
 
 CONTRAST = """
-    const light = (colour) => {
-      const [r, g, b] = colour.match(/[\\d.]+/g).map((v) => v / 255).map((v) =>
+    const light = (color) => {
+      const [r, g, b] = color.match(/[\\d.]+/g).map((v) => v / 255).map((v) =>
         v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
       return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
@@ -244,8 +244,8 @@ def test_paper_is_white_whatever_the_screen(driver, report):
     assert ticks == "rgb(87, 96, 106)"
     page.wait(f"getComputedStyle(document.body).backgroundColor === {DARK!r}")  # and back
     page.command("Emulation.setEmulatedMedia", media="print")
-    assert page.colour("#theme", "display") == "none"
-    assert page.colour("figure", "breakInside") == "avoid"
+    assert page.color("#theme", "display") == "none"
+    assert page.color("figure", "breakInside") == "avoid"
     page.command("Emulation.setEmulatedMedia", media="")
 
 
@@ -268,5 +268,5 @@ def test_notebook_output_follows_the_text_around_it(driver, tmp_path):
         encoding="utf-8",
     )
     page = Page(driver, path, width=400)
-    assert page.colour("polyline", "stroke") == "rgb(238, 238, 238)"
+    assert page.color("polyline", "stroke") == "rgb(238, 238, 238)"
     assert page.run("return document.documentElement.scrollWidth") <= 400

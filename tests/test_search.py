@@ -148,15 +148,15 @@ def test_interval_holds_the_choice_and_narrows_with_more_points():
     widths = []
     for n in (30, 3000):
         rng = np.random.default_rng(1)
-        centres = 0.4 + 0.5 * rng.standard_normal(n)
+        centers = 0.4 + 0.5 * rng.standard_normal(n)
         grid = log_grid(0.01, 10.0)
-        curve = Curve(grid, (np.log(grid)[None] - centres[:, None]) ** 2)
+        curve = Curve(grid, (np.log(grid)[None] - centers[:, None]) ** 2)
         minima = minima_of(curve)
         best = minima[0].bandwidth
         low, high = resampled_interval(curve, best, minima, random_state=np.random.RandomState(0))
         assert low <= best <= high
         widths.append(np.log(high / low))
-    # The mean of n centres has standard error 0.5/√n.
+    # The mean of n centers has standard error 0.5/√n.
     np.testing.assert_allclose(widths, 2 * 1.96 * 0.5 / np.sqrt([30, 3000]), rtol=0.25)
 
 

@@ -63,7 +63,7 @@ def test_rec_is_the_error_of_the_weighted_mean():
     np.testing.assert_allclose(reconstruction_errors(X, np.arange(40), np.array([0.8]))[:, 0], expected)
 
 
-def test_rec_compares_with_the_nearest_neighbour_at_tiny_bandwidths():
+def test_rec_compares_with_the_nearest_neighbor_at_tiny_bandwidths():
     X = np.random.default_rng(0).standard_normal((30, 2))
     nearest = np.sort(cdist(X, X), axis=1)[:, 1]
     np.testing.assert_allclose(reconstruction_errors(X, np.arange(30), np.array([1e-6]))[:, 0], nearest**2)
@@ -112,7 +112,7 @@ def test_median_is_the_median_over_pairs():
 
 
 @pytest.mark.parametrize("average", ["mean", "median"])
-def test_knn_is_the_average_distance_to_the_kth_neighbour(average):
+def test_knn_is_the_average_distance_to_the_kth_neighbor(average):
     X = np.random.default_rng(0).standard_normal((80, 3))
     expected = getattr(np, average)(np.sort(cdist(X, X), axis=1)[:, 7])
     assert select_bandwidth(X, "knn", n_neighbors=7, average=average).bandwidth == pytest.approx(expected)
@@ -120,7 +120,7 @@ def test_knn_is_the_average_distance_to_the_kth_neighbour(average):
 
 def test_duplicates_that_leave_no_distance_are_named():
     X = np.repeat(np.random.default_rng(0).standard_normal((3, 2)), 50, axis=0)
-    with pytest.raises(ValueError, match=r"distance to neighbour 10 must be positive .*: remove duplicate points"):
+    with pytest.raises(ValueError, match=r"distance to neighbor 10 must be positive .*: remove duplicate points"):
         select_bandwidth(X, "knn")
     with pytest.raises(ValueError, match=r"the 37 nearest of every point are at the same place: remove duplicate points"):
         select_bandwidth(X, "lcmc")
@@ -142,7 +142,7 @@ def test_singer_extrapolates_the_pilot_by_his_rate():
 
 def test_parameters_a_method_does_not_have_are_named():
     with pytest.raises(
-        TypeError, match="Method 'bgh' takes the parameters engine, threads; working_dim was given: leave it out"
+        TypeError, match="Method 'bgh' takes the parameters engine, n_jobs; working_dim was given: leave it out"
     ):
         select_bandwidth(np.eye(4), "bgh", working_dim=2)
 
@@ -175,7 +175,7 @@ def test_dimension_at_the_selected_bandwidth(make, dim, noise):
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_no_scale_shows_the_dimension_of_a_sparse_five_sphere(noise):
-    # Six directions stand out from the noise at every scale: neighbourhoods of 2000 points are too wide to be flat.  The
+    # Six directions stand out from the noise at every scale: neighborhoods of 2000 points are too wide to be flat.  The
     # claim of the paper is about data for which a scale exists.
     X = make_sphere(2000, noise=noise, noise_dims=14, dim=5, random_state=0).data
     assert not geolap.dimension_range(X, 5, random_state=0, n_sample=100)[1].any()
@@ -194,7 +194,7 @@ def test_dimension_of_a_line_and_its_votes():
 
 
 def test_singular_values_are_those_of_the_weighted_matrix():
-    from geolap.local_spectrum import local_singular_values
+    from geolap.local_pca import local_singular_values
 
     X = np.random.default_rng(0).standard_normal((50, 4))
     w = np.exp(-((X - X[3]) ** 2).sum(axis=1) / 1.5**2)
@@ -211,13 +211,13 @@ def test_the_range_where_the_dimension_is_seen_has_two_ends():
     assert bandwidths[sees].min() > 0.02
 
 
-def two_moons(n=120, labelled=10):
+def two_moons(n=120, labeled=10):
     from sklearn.datasets import make_moons
 
     X, target = make_moons(n, noise=0.05, random_state=0)
     y = np.full(n, -1)
     for c in (0, 1):
-        y[np.flatnonzero(target == c)[:labelled]] = c
+        y[np.flatnonzero(target == c)[:labeled]] = c
     return X, y, target
 
 
@@ -243,9 +243,9 @@ def test_ranges_do_not_depend_on_the_order_of_the_points():
 
 def test_cv_error_is_that_of_the_folds():
     X, y, _ = two_moons()
-    from geolap.engines.pairs import all_pairs
+    from geolap.graphs.neighbors import all_pairs
+    from geolap.graphs.smooth_regression import predicted_classes
     from geolap.selectors.cross_validation import label_folds
-    from geolap.smooth_regression import predicted_classes
 
     selector = geolap.CrossValidation(n_repeats=1, n_evaluations=1, random_state=0)
     selection = selector.fit(X, y).selection_
@@ -265,7 +265,7 @@ def test_cv_error_is_that_of_the_folds():
         (None, r"requires y to be passed, but the target y is None: give a class"),
         (
             np.full(20, -1),
-            r"at least two classes with two labelled points each; found none \(-1 is unlabelled\): label more points",
+            r"at least two classes with two labeled points each; found none \(-1 is unlabeled\): label more points",
         ),
         (np.r_[np.zeros(5), -np.ones(15)].astype(int), r"at least two classes .*; found 0: 5 "),
         (np.zeros(7), r"y must have one entry for each of the 20 points; 7 were given"),
@@ -304,12 +304,12 @@ def test_lcmc_is_the_agreement_beyond_chance():
     k = selection.details["n_neighbors"]
     assert 3 <= k < 40
     assert -selection.scores.min() > 0.3
-    # Two neighbourhoods that agree fully score 1 − k'/(N − 1).
+    # Two neighborhoods that agree fully score 1 − k'/(N − 1).
     from sklearn.neighbors import NearestNeighbors
 
     line = np.linspace(0, 1, 60)[:, None] ** 1.1
-    neighbours = NearestNeighbors(n_neighbors=5).fit(line).kneighbors(return_distance=False)
-    assert geolap.LocalContinuity(n_components=1)._score(line, 4, neighbours, 0) < -0.6
+    neighbors = NearestNeighbors(n_neighbors=5).fit(line).kneighbors(return_distance=False)
+    assert geolap.LocalContinuity(n_components=1)._score(line, 4, neighbors, 0) < -0.6
 
 
 def test_comparison_has_a_row_for_every_rule():
@@ -328,7 +328,7 @@ def test_comparison_has_a_row_for_every_rule():
 def test_comparison_says_which_rules_agree():
     from dataclasses import replace
 
-    from geolap.comparison import Comparison
+    from geolap.selectors.comparison import Comparison
 
     X = make_sphere(150, random_state=0).data
     row = geolap.compare_bandwidths(X, ["median"], random_state=0).rows[0]
@@ -361,7 +361,7 @@ def test_health_of_two_clusters_a_loner_and_a_duplicate():
 def test_components_agree_with_scipy():
     from scipy.sparse.csgraph import connected_components
 
-    from geolap.health import components_within
+    from geolap.graphs.health import components_within
 
     X = np.random.default_rng(3).uniform(0, 1, (400, 2))
     for radius in (0.01, 0.04, 0.06, 0.2):

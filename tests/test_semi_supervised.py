@@ -8,9 +8,9 @@ from sklearn.semi_supervised import LabelSpreading
 
 import geolap
 from geolap.datasets import load_ssl_book, make_sphere
-from geolap.smooth_regression import smooth_fit
+from geolap.graphs.smooth_regression import smooth_fit
 
-# At most so many per cent wrong on the unlabelled points, mean of the 12 splits of 100 labels.
+# At most so many per cent wrong on the unlabeled points, mean of the 12 splits of 100 labels.
 MOST_WRONG = {"digit1": 2.5, "g241c": 15.0, "g241d": 11.0, "usps": 6.0, "bci": 47.0, "coil": 25.0}
 
 
@@ -27,24 +27,24 @@ def two_spheres(n=200):
 def test_left_out_predictions_are_those_of_fits_without_the_label(classes):
     rng = np.random.default_rng(0)
     Phi, eigenvalues = rng.standard_normal((50, 8)), np.linspace(0, 1, 8)
-    labelled = rng.choice(50, 20, replace=False)
+    labeled = rng.choice(50, 20, replace=False)
     target = np.where(rng.standard_normal((20, 3)) > 0, 1.0, -1.0)
     setting = {"classes": classes, "sizes": (6,), "powers": (2.0,), "penalties": (0.3,)}
-    fit = smooth_fit(Phi, eigenvalues, labelled, target, **setting)
+    fit = smooth_fit(Phi, eigenvalues, labeled, target, **setting)
     for k in range(20):
         others = np.delete(np.arange(20), k)
-        without = smooth_fit(Phi, eigenvalues, labelled[others], target[others], **setting)
-        np.testing.assert_allclose(fit.left_out[k], without.scores[labelled[k]], rtol=1e-8)
+        without = smooth_fit(Phi, eigenvalues, labeled[others], target[others], **setting)
+        np.testing.assert_allclose(fit.left_out[k], without.scores[labeled[k]], rtol=1e-8)
 
 
-def test_scores_minimise_the_penalised_squares():
+def test_scores_minimize_the_penalized_squares():
     rng = np.random.default_rng(0)
     Phi, eigenvalues = rng.standard_normal((40, 5)), np.array([0.1, 0.2, 0.5, 1.0, 1.5])
     Phi /= np.sqrt((Phi**2).mean(axis=0))
-    labelled, target = np.arange(12), rng.standard_normal((12, 1))
+    labeled, target = np.arange(12), rng.standard_normal((12, 1))
     m, mu = 2.0, 0.7
-    fit = smooth_fit(Phi, eigenvalues, labelled, target, classes=False, sizes=(5,), powers=(m,), penalties=(mu,))
-    A = Phi[labelled]
+    fit = smooth_fit(Phi, eigenvalues, labeled, target, classes=False, sizes=(5,), powers=(m,), penalties=(mu,))
+    A = Phi[labeled]
     a = np.linalg.solve(A.T @ A + mu * np.diag(eigenvalues**m), A.T @ target)
     np.testing.assert_allclose(fit.scores, Phi @ a, rtol=1e-9)
     assert (fit.size, fit.power, fit.penalty) == (5, m, mu)
@@ -58,17 +58,17 @@ def test_errors_on_the_real_benchmark(name):
     for rows in data.splits:
         y = np.full(len(data.target), -1)
         y[rows] = data.target[rows]
-        unlabelled = y < 0
+        unlabeled = y < 0
         ours = geolap.LaplacianClassifier(bandwidth).fit(data.data, y)
-        wrong.append(np.mean(ours.transduction_[unlabelled] != data.target[unlabelled]))
+        wrong.append(np.mean(ours.transduction_[unlabeled] != data.target[unlabeled]))
         with np.errstate(invalid="ignore"):
             spread = LabelSpreading().fit(data.data, y)
-        theirs.append(np.mean(spread.transduction_[unlabelled] != data.target[unlabelled]))
+        theirs.append(np.mean(spread.transduction_[unlabeled] != data.target[unlabeled]))
     assert 100 * np.mean(wrong) <= MOST_WRONG[name]
     assert np.mean(wrong) < np.mean(theirs)
 
 
-def test_labelled_points_keep_their_labels_and_others_are_found():
+def test_labeled_points_keep_their_labels_and_others_are_found():
     X, y, truth = two_spheres()
     model = geolap.LaplacianClassifier(random_state=0).fit(X, y)
     assert (model.transduction_ == truth).mean() > 0.97
@@ -85,16 +85,16 @@ def test_probabilities_mean_what_they_say():
     y = truth.copy()
     y[np.random.default_rng(0).permutation(len(y))[150:]] = -1
     model = geolap.LaplacianClassifier(random_state=0).fit(X, y)
-    unlabelled = y < 0
-    P = model.predict_proba(X)[unlabelled]
-    right = P.argmax(axis=1) == truth[unlabelled]
+    unlabeled = y < 0
+    P = model.predict_proba(X)[unlabeled]
+    right = P.argmax(axis=1) == truth[unlabeled]
     assert right.mean() > 0.93
     assert P.max(axis=1).mean() == pytest.approx(right.mean(), abs=0.06)
     unsure = P.max(axis=1) < 0.8
     assert right[unsure].mean() < right[~unsure].mean() - 0.2
 
 
-def test_missing_labels_of_tables_are_unlabelled():
+def test_missing_labels_of_tables_are_unlabeled():
     X, y, _ = two_spheres(60)
     reference = geolap.LaplacianClassifier(0.7).fit(X, y).transduction_
     for dtype in ("string", "Int64", "category", object):
@@ -160,11 +160,11 @@ def test_sparse_kernels_classify_like_the_dense_one():
     ("y", "sentence"),
     [
         (None, r"requires y to be passed, but the target y is None"),
-        (np.full(120, -1), r"at least two classes; y has 0 class\(es\), all points are unlabelled .*: label points"),
+        (np.full(120, -1), r"at least two classes; y has 0 class\(es\), all points are unlabeled .*: label points"),
         (np.zeros(120, dtype=int), r"at least two classes; y has 1 class\(es\), .*0.*: label points of another class"),
         (np.zeros(7), r"y must have one entry for each of the 120 points; 7 were given: match them"),
         (np.linspace(0, 1, 120), r"Unknown label type: .*numbers with fractions were given: use LaplacianRegressor"),
-        (np.where(np.arange(120) < 60, -1, 1), r"y has 1 class\(es\), 1 \(-1 means unlabelled\): label points of another"),
+        (np.where(np.arange(120) < 60, -1, 1), r"y has 1 class\(es\), 1 \(-1 means unlabeled\): label points of another"),
         (np.array([1, "two"] * 60, dtype=object), r"Labels must be all words or all numbers; both were given"),
         (np.ma.masked_equal(np.arange(120) % 3, 0), r"y must be complete; a masked array was given: fill it with -1"),
         (np.zeros((120, 2)), r"y must have one dimension, one entry for each point; shape \(120, 2\) was given"),

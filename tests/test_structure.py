@@ -11,16 +11,15 @@ ROOT = Path(geolap.__file__).parent
 
 # From the bottom up: a module may import from its own layer and those below.
 LAYERS = [
-    {"kernel", "laplacian", "tangent", "metric", "memory", "notebook", "validation"},
+    {"kernel", "laplacian", "tangent", "metric", "memory", "sentences", "validation", "search", "selection"},
+    {"points", "pairs"},
     {"engines"},
-    {"local_scale", "graph", "search", "selection", "datasets", "local_spectrum", "multigrid", "riemannian"},
-    {"consistency", "spectrum"},
-    {"smooth_regression"},
+    {"graphs", "scale", "local_pca", "datasets"},
+    {"consistency"},
     {"selectors"},
-    {"dimension", "forecasts", "health", "regional"},
-    {"graph_laplacian"},
-    {"comparison", "embedding", "semi_supervised", "parameter_search"},
-    {"anndata", "plots", "experiments", "files", "report"},
+    {"dimension"},
+    {"estimators"},
+    {"anndata", "display", "experiments", "files"},
     {"cli", "__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -69,15 +68,14 @@ def test_names_for_type_checkers_are_the_public_names():
     tree = ast.parse((ROOT / "__init__.py").read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {alias.asname for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert seen == {*geolap.__all__, "experiments", "plots", "report"}
+    assert seen == {*geolap.__all__, "display", "experiments"}
 
 
 def test_no_public_name_is_hidden_by_a_module():
     modules = {path.parts[0].removesuffix(".py") for path in MODULES}
     assert {name for name in geolap.__all__ if name in modules} == {"anndata", "datasets"}
     assert geolap.experiments.__name__ == "geolap.experiments"
-    assert geolap.plots.__name__ == "geolap.plots"
-    assert geolap.report.__name__ == "geolap.report"
+    assert geolap.display.__name__ == "geolap.display"
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -20,7 +20,7 @@ def test_results_come_in_the_order_of_the_tasks():
         time.sleep(0.02 if k % 3 == 0 else 0.0)
         return k
 
-    assert list(in_order(slow_first, range(40), threads=4, label="")) == list(range(40))
+    assert list(in_order(slow_first, range(40), n_jobs=4, label="")) == list(range(40))
 
 
 def test_an_error_in_a_task_reaches_the_caller():
@@ -29,7 +29,7 @@ def test_an_error_in_a_task_reaches_the_caller():
         raise RuntimeError(f"task {k}")
 
     with pytest.raises(RuntimeError, match="task 0"):
-        list(in_order(fails, range(5), threads=2, label=""))
+        list(in_order(fails, range(5), n_jobs=2, label=""))
 
 
 LONG_WORK = """

@@ -28,21 +28,20 @@ _PUBLIC = {
         "MedianDistance",
         "NeighborDistance",
     ),
-    "comparison": ("compare_bandwidths", "Comparison"),
-    "health": ("graph_health", "GraphHealth", "health_curve", "HealthCurve"),
+    "selectors.comparison": ("compare_bandwidths", "Comparison"),
+    "graphs.health": ("graph_health", "GraphHealth", "health_curve", "HealthCurve"),
     "dimension": ("intrinsic_dimension", "dimension_range", "dimension_curve", "DimensionEstimate", "DimensionCurve"),
-    "local_scale": ("neighbor_scale",),
-    "regional": ("regional_scale",),
-    "forecasts": ("forecast",),
+    "scale": ("neighbor_scale",),
+    "selectors.regional": ("regional_scale",),
+    "graphs.forecast": ("forecast",),
     "engines": ("Cost",),
-    "graph_laplacian": ("GraphLaplacian",),
-    "embedding": ("LaplacianEigenmap", "DiffusionMap"),
-    "riemannian": ("riemannian_metric", "RiemannianMetric"),
-    "semi_supervised": ("LaplacianClassifier", "LaplacianRegressor"),
-    "parameter_search": ("ConsistencySearch", "Gain"),
+    "estimators.laplacian": ("GraphLaplacian",),
+    "estimators.maps": ("LaplacianEigenmap", "DiffusionMap"),
+    "estimators.riemannian": ("riemannian_metric", "RiemannianMetric"),
+    "estimators.labels": ("LaplacianClassifier", "LaplacianRegressor"),
+    "selectors.joint_search": ("ConsistencySearch", "Gain"),
     "experiments": (),
-    "plots": (),
-    "report": (),
+    "display": (),
     "anndata": (),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
@@ -52,11 +51,8 @@ __all__ = [*_HOME, "anndata", "datasets"]
 if TYPE_CHECKING:  # the same names for readers that do not run the code; a test compares both
     from . import anndata as anndata
     from . import datasets as datasets
+    from . import display as display
     from . import experiments as experiments
-    from . import plots as plots
-    from . import report as report
-    from .comparison import Comparison as Comparison
-    from .comparison import compare_bandwidths as compare_bandwidths
     from .consistency import DistortionCurve as DistortionCurve
     from .consistency import distortion as distortion
     from .dimension import DimensionCurve as DimensionCurve
@@ -64,23 +60,22 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .dimension import dimension_curve as dimension_curve
     from .dimension import dimension_range as dimension_range
     from .dimension import intrinsic_dimension as intrinsic_dimension
-    from .embedding import DiffusionMap as DiffusionMap
-    from .embedding import LaplacianEigenmap as LaplacianEigenmap
     from .engines import Cost as Cost
-    from .forecasts import forecast as forecast
-    from .graph_laplacian import GraphLaplacian as GraphLaplacian
-    from .health import GraphHealth as GraphHealth
-    from .health import HealthCurve as HealthCurve
-    from .health import graph_health as graph_health
-    from .health import health_curve as health_curve
+    from .estimators.labels import LaplacianClassifier as LaplacianClassifier
+    from .estimators.labels import LaplacianRegressor as LaplacianRegressor
+    from .estimators.laplacian import GraphLaplacian as GraphLaplacian
+    from .estimators.maps import DiffusionMap as DiffusionMap
+    from .estimators.maps import LaplacianEigenmap as LaplacianEigenmap
+    from .estimators.riemannian import RiemannianMetric as RiemannianMetric
+    from .estimators.riemannian import riemannian_metric as riemannian_metric
+    from .graphs.forecast import forecast as forecast
+    from .graphs.health import GraphHealth as GraphHealth
+    from .graphs.health import HealthCurve as HealthCurve
+    from .graphs.health import graph_health as graph_health
+    from .graphs.health import health_curve as health_curve
     from .kernel import convert_bandwidth as convert_bandwidth
     from .laplacian import LocalScale as LocalScale
-    from .local_scale import neighbor_scale as neighbor_scale
-    from .parameter_search import ConsistencySearch as ConsistencySearch
-    from .parameter_search import Gain as Gain
-    from .regional import regional_scale as regional_scale
-    from .riemannian import RiemannianMetric as RiemannianMetric
-    from .riemannian import riemannian_metric as riemannian_metric
+    from .scale import neighbor_scale as neighbor_scale
     from .selection import Minimum as Minimum
     from .selection import Selection as Selection
     from .selection import Status as Status
@@ -95,8 +90,11 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .selectors import Semigroup as Semigroup
     from .selectors import SingerRate as SingerRate
     from .selectors import select_bandwidth as select_bandwidth
-    from .semi_supervised import LaplacianClassifier as LaplacianClassifier
-    from .semi_supervised import LaplacianRegressor as LaplacianRegressor
+    from .selectors.comparison import Comparison as Comparison
+    from .selectors.comparison import compare_bandwidths as compare_bandwidths
+    from .selectors.joint_search import ConsistencySearch as ConsistencySearch
+    from .selectors.joint_search import Gain as Gain
+    from .selectors.regional import regional_scale as regional_scale
 else:
 
     def __getattr__(name):

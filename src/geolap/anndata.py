@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .embedding import DiffusionMap, LaplacianEigenmap
-from .engines.base import NO_NEIGHBOURS
-from .engines.pairs import nearest_neighbors
-from .graph_laplacian import GraphLaplacian
+from .engines.base import NO_NEIGHBORS
+from .estimators.laplacian import GraphLaplacian
+from .estimators.maps import DiffusionMap, LaplacianEigenmap
+from .graphs.neighbors import nearest_neighbors
 from .selection import Minimum, Selection, Status
 from .selectors import select_bandwidth
 from .validation import check_choice, check_number, check_points
@@ -126,7 +126,7 @@ def neighbors(
     bandwidth : float, str or selector, default "gc"
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.
     local_scale : int, "regional", LocalScale or None, default 7
-        ρ, as in `geolap.GraphLaplacian`: by default the relative distance to the seventh neighbour, as cells are dense here
+        ρ, as in `geolap.GraphLaplacian`: by default the relative distance to the seventh neighbor, as cells are dense here
         and rare there; None for the same bandwidth everywhere.
     use_rep, n_pcs : optional
         As in `select`.
@@ -150,10 +150,10 @@ def neighbors(
     distances.sort_indices()
     graph = {"local_scale": local_scale, "random_state": random_state}
     model = GraphLaplacian(bandwidth, neighbors=distances, self_weights=False, **graph).fit(X)
-    alone = int((model.degrees_ <= NO_NEIGHBOURS).sum())
+    alone = int((model.degrees_ <= NO_NEIGHBORS).sum())
     if alone:
         warnings.warn(
-            f"Every observation should have neighbours that weigh something; {alone} of {adata.n_obs} have none at "
+            f"Every observation should have neighbors that weigh something; {alone} of {adata.n_obs} have none at "
             f"bandwidth {model.bandwidth_:.4g}: remove these outliers, or let local_scale vary.",
             stacklevel=2,
         )

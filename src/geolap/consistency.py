@@ -6,7 +6,7 @@ over N' evaluation points, with all N points in every sum (equation 7 and Algori
 compares H⁻¹ instead (the paper's GC⁻¹), ``squared=True`` squares the norm, as Algorithm 3 does.
 
 With a weight w for the drift (`geolap.metric`) the mean is over √(‖H_i − I‖² + (w ℓ ‖Σ_j L_ij y_j‖)²) instead, ℓ being the
-root mean square distance from the centre: at the ε that makes this least, L is best applied to functions point by point.
+root mean square distance from the center: at the ε that makes this least, L is best applied to functions point by point.
 
 An isolated point has H = 0 and counts with 1.  It is never left out of the mean: that would reward tiny bandwidths.
 """
@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .engines import Engine, find_pairs, make_engine
-from .local_scale import resolve_scale
+from .engines import Engine, make_engine
+from .graphs.neighbors import find_pairs
 from .metric import departure
+from .scale import resolve_scale
 from .validation import check_bandwidths, check_choice, check_number, check_points, check_sample, check_working_dim
 
 __all__ = ["Consistency", "DistortionCurve", "distortion"]
@@ -66,14 +67,14 @@ class Consistency:
     renormalization: float = 1.0
     drift: float = 0.0
 
-    def curve(self, bandwidths, neighbour_sums=None) -> DistortionCurve:
-        """D at the bandwidths; ``neighbour_sums`` (N, m), the row sums of W without the diagonal, if already known."""
-        if neighbour_sums is None and not self.engine.estimates:
-            neighbour_sums = self.engine.row_sums(bandwidths)
+    def curve(self, bandwidths, neighbor_sums=None) -> DistortionCurve:
+        """D at the bandwidths; ``neighbor_sums`` (N, m), the row sums of W without the diagonal, if already known."""
+        if neighbor_sums is None and not self.engine.estimates:
+            neighbor_sums = self.engine.row_sums(bandwidths)
         local = self.engine.local_metrics(
             self.sample,
             bandwidths,
-            None if neighbour_sums is None else 1.0 + neighbour_sums,
+            None if neighbor_sums is None else 1.0 + neighbor_sums,
             working_dim=self.working_dim,
             renormalization=self.renormalization,
         )
@@ -104,7 +105,7 @@ def distortion(
     local_scale=None,
     exact=False,
     engine="auto",
-    threads=None,
+    n_jobs=None,
 ):
     """Distortion D(ε) between the metric implied by the graph Laplacian and that of the data.
 
@@ -136,13 +137,13 @@ def distortion(
     neighbors : transformer or matrix (n_points, n_points), optional
         Count only the pairs whose distances this matrix stores, or the transformer finds.
     local_scale : int or LocalScale, optional
-        Let the bandwidth vary as ε ρ_i, with ρ_i the relative distance to so many-th neighbour, or as given.
+        Let the bandwidth vary as ε ρ_i, with ρ_i the relative distance to so many-th neighbor, or as given.
     exact : bool, default False
         Visit all pairs, however many points there are.  By default, beyond 30 000 points on a CPU, the degrees behind D are
-        estimated (`geolap.engines.neighbors` says how; ``degree_error`` how well).
-    engine : {"auto", "tiled", "dense", "device", "neighbors"}
-        How the sums are done; all but "neighbors" are exact.  Points on a GPU stay there ("device").
-    threads : int, optional
+        estimated (`geolap.engines.cells` says how; ``degree_error`` how well).
+    engine : {"auto", "tiled", "dense", "device", "cells"}
+        How the sums are done; all but "cells" are exact.  Points on a GPU stay there ("device").
+    n_jobs : int, optional
         By default every core that the process may use.
 
     Returns
@@ -175,9 +176,9 @@ def distortion(
             engine,
             exact=exact,
             cutoff=cutoff,
-            threads=threads,
-            scale=resolve_scale(X, local_scale, threads=threads),
-            pairs=find_pairs(X, n_neighbors=n_neighbors, neighbors=neighbors, threads=threads),
+            n_jobs=n_jobs,
+            scale=resolve_scale(X, local_scale, n_jobs=n_jobs),
+            pairs=find_pairs(X, n_neighbors=n_neighbors, neighbors=neighbors, n_jobs=n_jobs),
         ),
         sample,
         working_dim,

@@ -1,7 +1,7 @@
 """Intrinsic dimension at a scale, and the scales at which it can be seen.
 
 At a bandwidth each evaluation point votes for the position of the largest gap among its local singular values
-(`geolap.local_spectrum`).  The paper claims that ε̂ always lies where this finds the true dimension.
+(`geolap.local_pca`).  The paper claims that ε̂ always lies where this finds the true dimension.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .engines import make_engine
-from .local_spectrum import largest_gap, local_singular_values, vote
+from .local_pca import largest_gap, local_singular_values, vote
 from .selection import Selection
 from .selectors import resolve_bandwidth
 from .selectors.base import search_grid
@@ -27,11 +27,11 @@ class DimensionEstimate:
     Attributes
     ----------
     vote : int
-        The dimension most points vote for; 0 if no point has neighbours.
+        The dimension most points vote for; 0 if no point has neighbors.
     share : float
         Share of the points that do.
     per_point : ndarray (n_sample,)
-        Each point's vote; 0 for a point without neighbours.
+        Each point's vote; 0 for a point without neighbors.
     singular_values : ndarray (n_sample, q)
     bandwidth : float
     selection : Selection or None
@@ -52,11 +52,11 @@ class DimensionEstimate:
         )
 
     def _repr_html_(self):
-        from .notebook import card, table
+        from .display.notebook import card, table
 
         votes = np.bincount(self.per_point, minlength=2)
         rows = [
-            (dimension or "no neighbours", int(count), f"{count / len(self.per_point):.0%}")
+            (dimension or "no neighbors", int(count), f"{count / len(self.per_point):.0%}")
             for dimension, count in enumerate(votes)
             if count
         ]
@@ -64,7 +64,7 @@ class DimensionEstimate:
         return card(title, table(("dimension", "votes", "share"), rows))
 
 
-def intrinsic_dimension(X, bandwidth="gc", *, n_sample=200, max_dim=20, random_state=None, threads=None):
+def intrinsic_dimension(X, bandwidth="gc", *, n_sample=200, max_dim=20, random_state=None, n_jobs=None):
     """Intrinsic dimension from the eigengap of local principal components at one scale.
 
     Parameters
@@ -77,7 +77,7 @@ def intrinsic_dimension(X, bandwidth="gc", *, n_sample=200, max_dim=20, random_s
     max_dim : int, default 20
         The largest dimension considered.
     random_state : int, RandomState or None
-    threads : int, optional
+    n_jobs : int, optional
 
     Returns
     -------
@@ -95,13 +95,13 @@ def intrinsic_dimension(X, bandwidth="gc", *, n_sample=200, max_dim=20, random_s
     random_state = check_random_state(random_state)
     eps, selection = resolve_bandwidth(points, bandwidth, random_state=random_state)
     sample = check_sample(n_sample, len(points), random_state)
-    values = local_singular_values(points, sample, [eps], max_dim + 1, threads=threads)[:, 0]
+    values = local_singular_values(points, sample, [eps], max_dim + 1, n_jobs=n_jobs)[:, 0]
     per_point = largest_gap(values)
     dimension = vote(per_point)
     return DimensionEstimate(dimension, float(np.mean(per_point == dimension)), per_point, values, eps, selection)
 
 
-def dimension_range(X, intrinsic_dim, bandwidths=None, *, n_sample=200, max_dim=20, random_state=None, threads=None):
+def dimension_range(X, intrinsic_dim, bandwidths=None, *, n_sample=200, max_dim=20, random_state=None, n_jobs=None):
     """The bandwidths at which the largest gap of the local singular values is the d-th: where d can be seen.
 
     Parameters
@@ -111,7 +111,7 @@ def dimension_range(X, intrinsic_dim, bandwidths=None, *, n_sample=200, max_dim=
         The true d.
     bandwidths : array-like, optional
         By default every bandwidth of ratio 2^(1/4) in the range that selectors search.
-    n_sample, max_dim, random_state, threads
+    n_sample, max_dim, random_state, n_jobs
         As for `intrinsic_dimension`.
 
     Returns
@@ -132,10 +132,10 @@ def dimension_range(X, intrinsic_dim, bandwidths=None, *, n_sample=200, max_dim=
     check_number("intrinsic_dim", intrinsic_dim, Integral, low=1)
     sample = check_sample(n_sample, len(points), check_random_state(random_state))
     if bandwidths is None:
-        engine = make_engine(points, threads=threads)
+        engine = make_engine(points, n_jobs=n_jobs)
         bandwidths = search_grid(engine, engine.nearest(sample), len(points))
     bandwidths = check_bandwidths(bandwidths)
-    values = local_singular_values(points, sample, bandwidths, max(max_dim, intrinsic_dim) + 1, threads=threads)
+    values = local_singular_values(points, sample, bandwidths, max(max_dim, intrinsic_dim) + 1, n_jobs=n_jobs)
     votes = np.array([vote(column) for column in largest_gap(values).T])
     return bandwidths, votes == intrinsic_dim
 
@@ -150,7 +150,7 @@ class DimensionCurve:
     singular_values : ndarray (m, q)
         σ_1 ≥ σ_2 ≥ …, their mean over evaluation points, in the unit of the data.
     votes : ndarray of int (m,)
-        The dimension most evaluation points vote for; 0 where none has neighbours.
+        The dimension most evaluation points vote for; 0 where none has neighbors.
     shares : ndarray (m,)
         Share of the evaluation points that do.
     """
@@ -161,7 +161,7 @@ class DimensionCurve:
     shares: np.ndarray = field(repr=False)
 
 
-def dimension_curve(X, bandwidths, *, n_sample=50, max_dim=20, random_state=None, threads=None):
+def dimension_curve(X, bandwidths, *, n_sample=50, max_dim=20, random_state=None, n_jobs=None):
     """Local singular values and the dimension they vote for, at several bandwidths.
 
     Parameters
@@ -171,7 +171,7 @@ def dimension_curve(X, bandwidths, *, n_sample=50, max_dim=20, random_state=None
         For instance ``selection.bandwidths``.
     n_sample : int or None, default 50
         Number of random points that vote; None takes all.
-    max_dim, random_state, threads
+    max_dim, random_state, n_jobs
         As for `intrinsic_dimension`.
 
     Returns
@@ -189,7 +189,7 @@ def dimension_curve(X, bandwidths, *, n_sample=50, max_dim=20, random_state=None
     check_number("max_dim", max_dim, Integral, low=1)
     sample = check_sample(n_sample, len(points), check_random_state(random_state))
     bandwidths = np.sort(check_bandwidths(bandwidths))
-    values = local_singular_values(points, sample, bandwidths, min(max_dim, points.shape[1]) + 1, threads=threads)
+    values = local_singular_values(points, sample, bandwidths, min(max_dim, points.shape[1]) + 1, n_jobs=n_jobs)
     per_point = largest_gap(values)
     votes = np.array([vote(column) for column in per_point.T])
     return DimensionCurve(bandwidths, values.mean(axis=0), votes, (per_point == votes).mean(axis=0))

@@ -3,7 +3,7 @@
 .. math:: H_i = \\frac12 Σ_j L_{ij} y_j y_j^T = \\frac{2}{ε^2} Σ_j P_{ij} y_j y_j^T, \\qquad y_j = V_i^T (x_j - x_i)
 
 (equation 4 and Algorithm 1 of the paper, which leave out ½ and the scale of L).  For a Laplacian that agrees with the
-geometry of the data, H is the identity in tangent coordinates y.  A point without neighbours has H = 0.
+geometry of the data, H is the identity in tangent coordinates y.  A point without neighbors has H = 0.
 
 One more moment is known: Δ y = 0 at x_i, since the mean curvature of a manifold points out of its tangent plane.  So the
 *drift* Σ_j L_ij y_j should vanish, and what is left of it is sampling noise, which grows as ε falls.

@@ -25,7 +25,7 @@ _RIPPLE = 1e-9
 
 @dataclass(frozen=True)
 class Curve:
-    """Bandwidths (m,), ascending, and values (n, m) whose column means are minimised."""
+    """Bandwidths (m,), ascending, and values (n, m) whose column means are minimized."""
 
     bandwidths: np.ndarray
     values: np.ndarray
@@ -118,7 +118,7 @@ def refine(
 
 
 def _quartic_guess(log, mean, k):
-    """Lowest place of the quartic through minimum k and two neighbours on each side; None near the ends."""
+    """Lowest place of the quartic through minimum k and two neighbors on each side; None near the ends."""
     around = slice(k - 2, k + 3)
     if k < 2 or k + 3 > len(log) or not np.isfinite(mean[around]).all():
         return None

@@ -22,26 +22,26 @@ class Status(Enum):
         "curve; a larger max_share looks further."
     )
     FLAT = (
-        "The curve is flat: no bandwidth is better than its neighbours by more than the noise of the evaluation points. "
+        "The curve is flat: no bandwidth is better than its neighbors by more than the noise of the evaluation points. "
         "Raise n_sample, or doubt that the data has a scale."
     )
     LOWER_END = (
-        "The curve falls towards the lower end of the range, where most points have no neighbours: no local scale was "
-        "found. Look for duplicates or quantised features."
+        "The curve falls towards the lower end of the range, where most points have no neighbors: no local scale was "
+        "found. Look for duplicates or quantized features."
     )
     UPPER_END = (
         "The curve falls towards the upper end of the range: no minimum below the bound on locality. Raise max_share to "
         "look further, and distrust what it finds there."
     )
     FALLS_APART = (
-        "The graph falls apart at this bandwidth: more than a tenth of the evaluation points see no neighbour. Use a larger "
+        "The graph falls apart at this bandwidth: more than a tenth of the evaluation points see no neighbor. Use a larger "
         "minimum, remove outliers, or let the bandwidth vary from place to place."
     )
     NO_LIMIT = (
         "The singular values never turn on one side, so the range of scales has no limit there; the end of the searched "
         "range stands in for it. Try another K."
     )
-    RULE = "A rule of thumb: it minimises nothing, so nothing tells how good it is."
+    RULE = "A rule of thumb: it minimizes nothing, so nothing tells how good it is."
 
     def __str__(self):
         return self.value
@@ -59,9 +59,9 @@ class Minimum:
     noise : float
         Standard error of that depth over evaluation points; 0 if unknown.
     local : bool
-        Whether neighbourhoods are still local there: below the bound.
+        Whether neighborhoods are still local there: below the bound.
     share : float or None
-        Share of all points that the median effective neighbourhood holds there, if known.
+        Share of all points that the median effective neighborhood holds there, if known.
     """
 
     bandwidth: float
@@ -86,16 +86,16 @@ class Selection:
     bandwidth : float
         ε̂, in the unit of the data, for exp(−d²/ε²).
     bandwidths, scores : ndarray (m,)
-        The curve that was minimised, ascending in ε, with the refined minima among its points.
+        The curve that was minimized, ascending in ε, with the refined minima among its points.
     minima : tuple of Minimum
-        Every minimum found, ascending in ε.  One beyond the bound is most often the global-scale artefact.
+        Every minimum found, ascending in ε.  One beyond the bound is most often the global-scale artifact.
     interval : (float, float) or None
         Where ε̂ falls in 95 % of resamplings of the evaluation points.
     status : Status
         How far to trust it; prints as a sentence.
     method : str
     bound : float or None
-        The largest bandwidth at which neighbourhoods count as local.
+        The largest bandwidth at which neighborhoods count as local.
     details : dict
         What else the method has to say.
     """
@@ -122,7 +122,7 @@ class Selection:
         for minimum in self.minima:
             lines.append(f"  {minimum.bandwidth:10.4g}  score {minimum.score:.3f}  {self._meaning(minimum)}")
         if self.bound is not None:
-            lines.append(f"Neighbourhoods are local up to bandwidth {self.bound:.4g}.")
+            lines.append(f"Neighborhoods are local up to bandwidth {self.bound:.4g}.")
         return "\n".join(lines)
 
     def __str__(self):
@@ -130,26 +130,26 @@ class Selection:
 
     def _meaning(self, minimum):
         if not minimum.local:
-            held = "" if minimum.share is None else f", neighbourhoods hold {minimum.share:.0%} of the points"
+            held = "" if minimum.share is None else f", neighborhoods hold {minimum.share:.0%} of the points"
             return f"beyond the bound on locality{held}: the scale of the whole data set"
         if minimum.bandwidth == self.bandwidth:
             return "selected"
         return "another scale of the data" if minimum.clear else "within noise"
 
     def plot(self, ax=None):
-        """Draw the curve with its minima, interval and bound; returns a `geolap.plots.SelectionDisplay`."""
-        from .plots import SelectionDisplay
+        """Draw the curve with its minima, interval and bound; returns a `geolap.display.plots.SelectionDisplay`."""
+        from .display.plots import SelectionDisplay
 
         return SelectionDisplay(self).plot(ax=ax)
 
     def to_html(self, *, name=None) -> str:
-        """A page of HTML with charts that opens from disk, as `geolap.report.selection_page` makes it."""
-        from .report import selection_page
+        """A page of HTML with charts that opens from disk, as `geolap.display.report.selection_page` makes it."""
+        from .display.report import selection_page
 
         return selection_page(self, name=name)
 
     def _repr_html_(self):
-        from .notebook import card, paragraph, sparkline, table
+        from .display.notebook import card, paragraph, sparkline, table
 
         title = f"Bandwidth {self.bandwidth:.4g}"
         if self.interval is not None:

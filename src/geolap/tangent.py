@@ -12,7 +12,7 @@ ZᵀZ, with a = x̄ − x_i and n_0 points at x_i (itself and its duplicates), i
 
 .. math:: C = Σ_{x_j ≠ x_i} W_{ij}^2 (x_j - \\bar x)(x_j - \\bar x)^T + n_0\\, a a^T
 
-so that neighbours with weights many orders below the weight 1 of x_i itself are not drowned by it.  In few dimensions
+so that neighbors with weights many orders below the weight 1 of x_i itself are not drowned by it.  In few dimensions
 the entries of C come from one matrix product with the products of coordinates; in many, C is never formed.
 """
 
@@ -23,7 +23,7 @@ from scipy.linalg import eigh
 
 __all__ = ["tangent_basis", "tangent_finder"]
 
-# Up to this ambient dimension forming C and diagonalising it is faster than iterating.
+# Up to this ambient dimension forming C and diagonalizing it is faster than iterating.
 _FEW_DIMENSIONS = 24
 # The angle, residual over the eigengap that defines a basis, at which iteration stops; a last correction then gains a digit.
 _ANGLE = 3e-7
@@ -51,7 +51,7 @@ def tangent_finder(points, dim):
         squared weights (c, k) of the first k points, 0 at x_i itself, and the coordinates Y (c, dim, n) about x_i of the
         first n ≥ k points.
     """
-    points = np.hstack([points, np.ones((len(points), 1))])  # a column of ones: one product also subtracts the centre
+    points = np.hstack([points, np.ones((len(points), 1))])  # a column of ones: one product also subtracts the center
     few = points.shape[1] - 1 <= max(_FEW_DIMENSIONS, 3 * dim)
     return (_ByMatrix if few else _ByIteration)(points, dim)
 
@@ -84,7 +84,7 @@ class _ByMatrix:
         first, total = M[:, -r - 1 : -1], M[:, -1]
         C -= first[:, :, None] * mean[:, None, :] + mean[:, :, None] * first[:, None, :]
         C += total[:, None, None] * (mean[:, :, None] * mean[:, None, :])
-        # Where a neighbourhood is tiny beside its distance from the middle, the differences above have lost its digits.
+        # Where a neighborhood is tiny beside its distance from the middle, the differences above have lost its digits.
         spread = np.einsum("cii->c", C) / np.where(total > 0, total, 1.0)
         for row in np.flatnonzero(spread < (1e-3 * self._size[k - 1]) ** 2):
             near = np.flatnonzero(w2[row])
@@ -98,9 +98,9 @@ class _ByIteration:
     """Finds the leading subspaces of C by products with the points, never forming C.
 
     Block Lanczos with full reorthogonalisation, until the residual divided by the eigengap is below the wanted angle.
-    It starts from a = x̄ − x_i, which is close to the leading direction where few neighbours carry the weight; better
+    It starts from a = x̄ − x_i, which is close to the leading direction where few neighbors carry the weight; better
     guesses (the basis of the bandwidth before, extrapolations) were measured to save no steps.  Rows that do not converge
-    (a vanishing gap, where the subspace itself is ill-defined) are diagonalised in full.
+    (a vanishing gap, where the subspace itself is ill-defined) are diagonalized in full.
     """
 
     def __init__(self, points, dim):

@@ -365,7 +365,7 @@ def check_values(y, n_points):
 def _column(y, n_points):
     if y is None:
         raise ValueError(
-            "This estimator requires y to be passed, but the target y is None: give the labelled points their labels, and "
+            "This estimator requires y to be passed, but the target y is None: give the labeled points their labels, and "
             "the others -1 (classes) or NaN (numbers)."
         )
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):

@@ -109,7 +109,7 @@ def select(
     reading: Reading,
     running: Running,
     labels: Labels = None,
-    n_neighbors: Annotated[int | None, typer.Option(min=1, help="For the graph of nearest neighbours (gc).")] = None,
+    n_neighbors: Annotated[int | None, typer.Option(min=1, help="For the graph of nearest neighbors (gc).")] = None,
     cutoff: Annotated[float | None, typer.Option(help="For weights that are zero beyond so many ε (gc).")] = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Write the curve: .csv, .npy, …")] = None,
     report: Report = None,
@@ -158,7 +158,7 @@ def compare(
         check_labels_given(methods or [], labels)
         table = read_points(run, file, reading, labels)
         warn_of_pairs(run, len(table.points), methods)
-        from ..comparison import compare_bandwidths
+        from ..selectors.comparison import compare_bandwidths
 
         names = [method.value for method in methods] if methods else None
         comparison = compare_bandwidths(
@@ -167,7 +167,7 @@ def compare(
             y=table.labels,
             random_state=running.seed,
             engine=engine.value,
-            threads=running.threads,
+            n_jobs=running.n_jobs,
         )
         rows = comparison.as_dicts()
         if output is not None:
@@ -213,7 +213,7 @@ def embed(
         if diffusion_time is not None and not diffusion:
             raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
         table = read_points(run, file, reading, labels, classes=selecting.method is Method.CV)
-        from ..embedding import DiffusionMap, LaplacianEigenmap
+        from ..estimators.maps import DiffusionMap, LaplacianEigenmap
 
         kind = DiffusionMap if diffusion else LaplacianEigenmap
         extra = {"diffusion_time": diffusion_time} if diffusion_time is not None else {}
@@ -265,7 +265,7 @@ def classify(
         table = read_points(run, file, reading, labels)
         import numpy as np
 
-        from ..semi_supervised import LaplacianClassifier
+        from ..estimators.labels import LaplacianClassifier
         from ..validation import check_labels
 
         classifier = LaplacianClassifier(**graph_parameters(selecting, graph, running, table.labels)).fit(
@@ -283,8 +283,8 @@ def classify(
         ]
         result = {
             "output": output,
-            "n_labelled": int(given.sum()),
-            "n_unlabelled": int((~given).sum()),
+            "n_labeled": int(given.sum()),
+            "n_unlabeled": int((~given).sum()),
             "n_unreached": classifier.n_unreached_,
             "classes": [{"class": name, "given": known, "found": new} for name, known, new in counts],
             **_described_graph(classifier),
@@ -322,8 +322,8 @@ def laplacian(
     with run.work():
         prepared_outputs(run, file, matrix=output)
         table = read_points(run, file, reading, labels, classes=selecting.method is Method.CV)
+        from ..estimators.laplacian import GraphLaplacian
         from ..files import write_matrix
-        from ..graph_laplacian import GraphLaplacian
 
         estimator = GraphLaplacian(
             **graph_parameters(selecting, graph, running, table.labels), normalization=normalization.value
@@ -351,8 +351,8 @@ def reproduce(
     """Compute figures and tables of the paper anew."""
     run = _run("reproduce", running)
     with run.work():
-        if running.threads is not None:
-            raise ValueError("Studies use every core of the process; --threads was given: leave it out, or use taskset.")
+        if running.n_jobs is not None:
+            raise ValueError("Studies use every core of the process; --n-jobs was given: leave it out, or use taskset.")
         from dataclasses import asdict
 
         from ..experiments import reproduce as reproduced
@@ -381,7 +381,7 @@ def demo(
         digits = load_digits()
         names = tuple(digits.feature_names)
         table = Table(digits.data, names, None, digits.target, (), "'digits'", "scikit-learn")
-        selection = GeometricConsistency(random_state=running.seed, threads=running.threads).fit(table.points).selection_
+        selection = GeometricConsistency(random_state=running.seed, n_jobs=running.n_jobs).fit(table.points).selection_
         if output is not None:
             _write(output, {**dict(zip(names, digits.data.T, strict=True)), "digit": digits.target})
             run.wrote("data", output)
@@ -397,7 +397,7 @@ def demo(
 
 
 def _run(name, running):
-    return Run(name, as_json=running.json, quiet=running.quiet, threads=running.threads)
+    return Run(name, as_json=running.json, quiet=running.quiet, n_jobs=running.n_jobs)
 
 
 def _write(output, columns):

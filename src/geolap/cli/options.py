@@ -32,7 +32,7 @@ class Engine(StrEnum):
     TILED = "tiled"
     DENSE = "dense"
     DEVICE = "device"
-    NEIGHBORS = "neighbors"
+    CELLS = "cells"
 
 
 class Format(StrEnum):
@@ -119,7 +119,7 @@ class Running:
     """How the command runs."""
 
     seed: Annotated[int, _option("Of random choices.", min=0, max=2**32 - 1, panel=_RUNNING, show_default=True)] = 0
-    threads: Annotated[int | None, _option("By default every core.", min=1, panel=_RUNNING)] = None
+    n_jobs: Annotated[int | None, _option("By default every core.", min=1, panel=_RUNNING)] = None
     json: Annotated[bool, _option("One JSON document on standard output.", "--json", panel=_RUNNING)] = False
     quiet: Annotated[bool, _option("The bare result, without notes and warnings.", "--quiet", "-q", panel=_RUNNING)] = False
 
@@ -141,7 +141,7 @@ class Selecting:
     n_sample: Annotated[int | None, _option("Evaluation points; 200 by default (gc).", min=1, panel=_SELECTING)] = None
     rule: Annotated[Rule | None, _option("The lowest minimum, or the first that is clear (gc).", panel=_SELECTING)] = None
     max_share: Annotated[
-        float | None, _option("Bound on locality: share of the points in a neighbourhood (gc).", panel=_SELECTING)
+        float | None, _option("Bound on locality: share of the points in a neighborhood (gc).", panel=_SELECTING)
     ] = None
     drift: Annotated[
         float | None, _option("Weight of one more moment, for L applied point by point; 1 is usual (gc).", panel=_SELECTING)
@@ -167,7 +167,7 @@ class Graph:
     renormalization: Annotated[
         float, _option("λ: 1 removes the density of the points, 0 leaves it.", panel=_GRAPH, show_default=True)
     ] = 1.0
-    local_scale: Annotated[str | None, _option("Let ε vary: by the so many-th neighbour, or 'regional'.", panel=_GRAPH)] = (
+    local_scale: Annotated[str | None, _option("Let ε vary: by the so many-th neighbor, or 'regional'.", panel=_GRAPH)] = (
         None
     )
 

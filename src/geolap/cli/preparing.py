@@ -33,7 +33,7 @@ def prepared_outputs(run, file, *, output=None, matrix=None, report=None):
     check_output(report, kind="page", inputs=inputs)
     if report is None:
         return None
-    from ..report import write_report
+    from ..display.report import write_report
 
     def write(table, running, **results):
         with replaced_file(report) as path:
@@ -93,7 +93,7 @@ def selector_for(selecting, running, labels, **graph):
         own = [_option_name(name) for name in (*_OPTIONS, *graph) if name in has]
         held = f"the options {', '.join(own)}" if own else "none of these options"
         raise ValueError(f"Method {selecting.method.value} has {held}; {', '.join(foreign)} was given: leave it out.")
-    common = {"random_state": running.seed, "threads": running.threads}
+    common = {"random_state": running.seed, "n_jobs": running.n_jobs}
     return kind(**given, **{name: value for name, value in common.items() if name in has})
 
 
@@ -115,7 +115,7 @@ def graph_parameters(selecting, graph, running, labels):
     scale = graph.local_scale
     if scale is not None and scale != "regional":
         if not scale.isdecimal():
-            raise ValueError(f"--local-scale must be a number of neighbours or 'regional'; '{scale}' was given: choose one.")
+            raise ValueError(f"--local-scale must be a number of neighbors or 'regional'; '{scale}' was given: choose one.")
         scale = int(scale)
     bandwidth = graph.bandwidth
     if bandwidth is None:
@@ -131,7 +131,7 @@ def graph_parameters(selecting, graph, running, labels):
         "renormalization": graph.renormalization,
         "local_scale": scale,
         "random_state": running.seed,
-        "threads": running.threads,
+        "n_jobs": running.n_jobs,
     }
 
 
@@ -139,7 +139,7 @@ def forecast_of(run, points, selecting, running):
     """Before long work, how long it will be."""
     if len(points) < _MANY or run.quiet or selecting.method is not Method.GC:
         return
-    from ..forecasts import forecast
+    from ..graphs.forecast import forecast
 
     engine = "auto" if selecting.engine is None else selecting.engine.value
     run.note(f"{forecast(points, exact=selecting.exact, engine=engine, threads=running.threads)}.")

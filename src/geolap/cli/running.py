@@ -67,8 +67,8 @@ class Run:
     threads : int or None
     """
 
-    def __init__(self, command, *, as_json=False, quiet=False, threads=None):
-        self.command, self.as_json, self.quiet, self.threads = command, as_json, quiet, threads
+    def __init__(self, command, *, as_json=False, quiet=False, n_jobs=None):
+        self.command, self.as_json, self.quiet, self.n_jobs = command, as_json, quiet, n_jobs
         self.warnings: list[str] = []
         self._start = time.perf_counter()
         if quiet or as_json:
@@ -82,7 +82,7 @@ class Run:
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = self._warn
-                with _limited_threads(self.threads):
+                with _limited_threads(self.n_jobs):
                     yield
             sys.stdout.flush()
         except typer.Exit:
@@ -156,15 +156,15 @@ class Run:
 
 
 @contextmanager
-def _limited_threads(threads):
+def _limited_threads(n_jobs):
     """Libraries that have threads of their own use no more than these."""
-    if threads is None:
+    if n_jobs is None:
         yield
         return
     from threadpoolctl import threadpool_limits
 
     import_module("geolap.selectors")  # only libraries that are loaded can be limited
-    with threadpool_limits(threads):
+    with threadpool_limits(n_jobs):
         yield
 
 

@@ -71,7 +71,7 @@ def show_comparison(table, comparison):
     from rich.table import Table as Grid
 
     grid = Grid(box=None, pad_edge=False, header_style="bold")
-    for title in ("method", "bandwidth", "interval", "neighbours", "parts", "alone", "seconds"):
+    for title in ("method", "bandwidth", "interval", "neighbors", "parts", "alone", "seconds"):
         grid.add_column(title, justify="left" if title in ("method", "interval") else "right")
     grid.add_column("status")
     for row in comparison.as_dicts():

@@ -46,7 +46,7 @@ def load_ssl_book(name, *, n_labels=100):
     name : {"digit1", "usps", "coil", "coil2", "bci", "g241c", "g241d"}
         ``coil`` has six classes, ``coil2`` two.
     n_labels : {100, 10}, default 100
-        Labelled points in each split.
+        Labeled points in each split.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Blocks of points that stand together, and accurate distances between them.
 
-Distances within and between blocks come from one matrix product, about a centre of the block's own so that close pairs
+Distances within and between blocks come from one matrix product, about a center of the block's own so that close pairs
 keep their digits; where even that would lose too many, from differences.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..kernel import reach
-from .base import median_of_some
+from ..points import median_of_some
 
 __all__ = ["Block", "blocks"]
 
@@ -19,7 +19,7 @@ _EXPONENT_ERROR = 1e-10
 
 
 class Block:
-    """Consecutive points, with their bounding box, and coordinates about a centre of their own.
+    """Consecutive points, with their bounding box, and coordinates about a center of their own.
 
     With local scales ρ, distances are divided by √(ρ_i ρ_j).
     """
@@ -49,7 +49,7 @@ class Block:
         np.maximum(sqdist, 0.0, out=sqdist)
         if self.rho is not None:
             narrowest = narrowest * np.sqrt(self.rho.min() * other.rho.min())
-        # Both ends of a close pair are about as far from the centre; the errors of distant pairs do not count.
+        # Both ends of a close pair are about as far from the center; the errors of distant pairs do not count.
         error = 4.0 * np.finfo(float).eps * min(self.squares.max(), squares.max())
         smallest = max(narrowest**2, sqdist.min() / reach(1.0) ** 2)  # ε² at which the closest pair begins to weigh
         if error > _EXPONENT_ERROR * smallest:

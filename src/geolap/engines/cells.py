@@ -1,209 +1,241 @@
-"""Cells: a few Gaussians in the place of many points, for sums of weights.
+"""The cells engine: for more points than all pairs of them can be visited.
 
-Points in the order of a k-d tree are cut into K runs of equal length.  For a sum over all points each run stands as one
-round Gaussian of the same number, mean μ_s and variance τ_s² per coordinate,
+What is exact and what is estimated, at each bandwidth on its own:
 
-.. math:: Σ_j \\exp(-‖x - x_j‖^2/ε^2) ≈ Σ_s n_s (1 + 2τ_s^2/ε^2)^{-r/2} \\exp(-‖x - μ_s‖^2/(ε^2 + 2τ_s^2))
+- **Rows** of the evaluation points are complete, out to 4.2 ε (weights beyond are below 2e-8), as long as an effective
+  neighborhood holds up to some 4000 to 8000 points.  Beyond, columns are a stratified sample with so many of them in a
+  neighborhood: at such bandwidths D measures curvature, not chance.
+- **Degrees** are needed only at columns that an evaluation point sees, and come from `Cells`: Gaussians in the place of
+  points, 32 or more to an effective neighborhood.  Those of some columns are compared with what sixteen times as many
+  cells say, and cells are doubled until the error is below half of D(ε), in the end to one for each point, unless that
+  would take too long.  The error that remains is reported as ``degree_error``; that of D is about a hundredth.
 
-which is exact for cells of one point and for points that are so distributed.  What it leaves out varies slowly from place
-to place, and a factor that varies slowly does not matter to a Laplacian.  With 32 cells in an effective neighbourhood the
-sums of a surface with noise in 13 dimensions are right to half a per cent (`tests/test_neighbors_engine.py`), where 32
-random points in the place of all would miss by 20 %.
-
-Pairs are worked on in single precision: distances of a tile by one matrix product about a centre of its own.
+Where the points have structure, work and memory grow like N: neither the rows nor the cells in reach of a point do.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from dataclasses import replace
+from functools import cache
+from itertools import islice, takewhile
 
 import numpy as np
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
+from tqdm.auto import tqdm
 
-from ..kernel import gaussian
-from .threads import Scratch, checkpoint, in_order
+from ..kernel import ladders
+from ..laplacian import LocalScale, density_weights
+from ..metric import departure
+from ..points import in_unit, in_unit_box, root_mean_square_distance, spread_rows
+from .base import LocalMetrics
+from .gaussian_cells import (
+    CHECKED,
+    FEWEST_CELLS,
+    FINER,
+    PILOT,
+    Cells,
+    branches,
+    degree_error,
+    neighborhood_share,
+    runs_of,
+)
+from .local import Around, metrics_around
+from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, own_columns, row_moments
+from .threads import Scratch, available_threads, in_order
 
-__all__ = [
-    "CHECKED",
-    "FEWEST_CELLS",
-    "FINER",
-    "PILOT",
-    "Boxes",
-    "Cells",
-    "branches",
-    "degree_error",
-    "neighborhood_share",
-    "runs_of",
-]
+__all__ = ["CellsEngine"]
 
-# Cells in an effective neighbourhood, at first; how many more they are checked against, and at how many points.
-FEWEST_CELLS, FINER, CHECKED = 32, 16, 64
-# Points that tell how many neighbours there are, and how many of them must be neighbours to tell.
-PILOT, _TELLING = 2**14, 16
-# The error in d²/ε² that is none in a sum.
-_EXPONENT_ERROR = 1e-3
-# Weights beyond this many ε, 5e-6 and less, are left out of sums.
-_REACH = 3.5
-# Targets of one tile, and cells; cells that share a bounding box, and boxes that share one.
-_TARGETS, _CELLS, _SHARED = 1024, 1024, 32
-
-
-class Boxes:
-    """Bounding boxes around runs of consecutive points, in two levels."""
-
-    def __init__(self, points, run):
-        self.run, self.size = run, len(points)
-        starts = np.arange(0, len(points), run)
-        self._fine = np.minimum.reduceat(points, starts), np.maximum.reduceat(points, starts)
-        starts = np.arange(0, len(starts), _SHARED)
-        self._coarse = np.minimum.reduceat(self._fine[0], starts), np.maximum.reduceat(self._fine[1], starts)
-
-    def within(self, distance, low, high):
-        """Numbers of the runs that may hold points closer than ``distance`` to the box from ``low`` to ``high``."""
-        near = np.flatnonzero(_gaps(low, high, *self._coarse) <= distance**2)
-        runs = (near[:, None] * _SHARED + np.arange(_SHARED)).ravel()
-        runs = runs[: np.searchsorted(runs, len(self._fine[0]))]
-        return runs[_gaps(low, high, self._fine[0][runs], self._fine[1][runs]) <= distance**2]
-
-    def points(self, runs):
-        """Indices of all points in those runs."""
-        index = (runs[:, None] * self.run + np.arange(self.run)).ravel()
-        return index[: np.searchsorted(index, self.size)]
+# The relative error of degrees that is good enough, as a share of D; and for row sums.
+_ERROR_OF_D, _ROW_SUM_ERROR = 0.5, 0.004
+# So many pairs of targets and points are visited all, without asking; and so many at most.
+_FEW_PAIRS, _MOST_PAIRS = 4 * 10**8, 10**11
+# Below this many neighborhoods' worth of points it is worth while to sort out those that nobody sees.
+_FEW_SEEN = 0.3
+# Up to this dimension second moments are formed; beyond, tangent bases are found by iteration.
+_FEW_DIMENSIONS = 128
+# Then so many evaluation points are worked on together, with distances to so many points at a time.
+_GROUP, _PIECE = 25, 2**15
+# Evaluation points whose moments are held at once.
+_ROWS = 1024
 
 
-def _gaps(low, high, lows, highs):
-    """Squared distances between a box and others."""
-    gap = np.maximum(np.maximum(lows - high, low - highs), 0.0)
-    return np.einsum("nr,nr->n", gap, gap)
+class CellsEngine:
+    """Complete rows of the evaluation points, degrees from cells."""
 
+    estimates = True
 
-def neighborhood_share(sqdist, eps, *, cutoff=None):
-    """The share of all points in an effective neighbourhood, at the lower quartile of some places.
+    def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None, seed=0):
+        X, self._unit = in_unit_box(X)
+        self._order = cKDTree(X, leafsize=8).indices
+        self._X = X[self._order]
+        self._place = np.empty_like(self._order)  # where a point of the caller's stands here
+        self._place[self._order] = np.arange(len(X))
+        self._rho = np.ones(len(X)) if scale is None else scale.rho[self._order]
+        self._scale, self._cutoff, self._seed = scale, cutoff, seed
+        self._all: Columns | None = None
+        self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho))
+        self._n_jobs = n_jobs or available_threads()
 
-    ``sqdist`` (n, m) are squared distances from these places to pilot points; a place itself among them does not count.
-    """
-    W = gaussian(np.where(sqdist == 0, np.inf, sqdist), eps, cutoff=cutoff)
-    effective = W.sum(axis=1) ** 2 / np.maximum(np.square(W).sum(axis=1), np.finfo(float).tiny)
-    return max(np.quantile(effective, 0.25), _TELLING) / sqdist.shape[1]
+    def mean_distance(self):
+        return root_mean_square_distance(self._X) * self._unit
 
+    def nearest(self, targets):
+        def of(i):
+            sqdist = cdist(self._X[i : i + 1], self._X, "sqeuclidean")[0]
+            sqdist[sqdist == 0] = np.inf
+            return np.sqrt((sqdist / (self._rho[i] * self._rho)).min())
 
-def degree_error(degrees, truth) -> float:
-    """Relative error of degrees up to a common factor: half the width of the middle two thirds of log ratios."""
-    return 0.5 * float(np.subtract(*np.quantile(np.log(degrees / truth), [0.84, 0.16])))
+        places = self._place[targets]
+        return np.array(list(in_order(of, places, n_jobs=self._n_jobs, label="nearest neighbors"))) * self._unit
 
+    def row_sums(self, bandwidths, targets=None):
+        places = np.arange(len(self._X)) if targets is None else np.sort(self._place[targets])
+        sums = np.empty((len(places), len(bandwidths)))
+        for k, eps in enumerate(in_unit(bandwidths, self._unit)):
+            share = self._share(spread_rows(len(self._X), CHECKED), eps)
+            checked = list(self._checked(places, eps, share))
+            cells = next((cells for cells, error in checked if error <= _ROW_SUM_ERROR), checked[-1][0])
+            sums[:, k] = self._sums(cells, places, eps) - 1.0
+        back = self._place if targets is None else np.searchsorted(places, self._place[targets])
+        return np.maximum(sums, 0.0)[back]
 
-def runs_of(places, *, longest=_TARGETS):
-    """Where runs of places that stand together begin, given ascending places in the order of a tree."""
-    return np.flatnonzero(np.diff(places // longest, prepend=-1))
+    def local_metrics(self, sample, bandwidths, degrees=None, *, working_dim, renormalization=1.0):
+        label = f"metrics at {len(bandwidths)} bandwidths"
+        found = [
+            self._metrics_at(self._place[sample], eps, working_dim, renormalization)
+            for eps in tqdm(in_unit(bandwidths, self._unit), desc=label, disable=None, delay=1.0, leave=False)
+        ]
+        errors = np.array([error for _, error in found])
+        return LocalMetrics.joined([local for local, _ in found], axis=1, degree_error=errors)
 
+    def _share(self, places, eps):
+        """The share of all points in an effective neighborhood of some places."""
+        pilot = spread_rows(len(self._X), PILOT)
+        sqdist = cdist(self._X[places], self._X[pilot], "sqeuclidean") / (self._rho[places][:, None] * self._rho[pilot])
+        return neighborhood_share(sqdist, eps, cutoff=self._cutoff)
 
-def branches(n, n_branches):
-    """Where the branches of a balanced k-d tree begin among n points in its order; their number is a power of two."""
-    sizes = np.array([n])
-    while len(sizes) < n_branches:
-        sizes = np.column_stack([sizes // 2, sizes - sizes // 2]).ravel()
-    return np.cumsum(sizes) - sizes
+    def _metrics_at(self, places, eps, dim, renormalization):
+        """LocalMetrics of one bandwidth, and the error of the degrees."""
+        share = self._share(places, eps)
+        sampled, thinned = self._sampled(share, places)
+        columns = self._columns(sampled)
+        reach = ROW_REACH * eps * np.sqrt(self._rho[places] * self._rho.max())
+        runs = [columns.near(self._X[i], distance) for i, distance in zip(places, reach, strict=True)]
+        targets = columns.seen(runs)
+        if len(places) * share < _FEW_SEEN:
+            targets = self._inside(targets, columns, places, runs, reach)
+        scale = None if self._scale is None else LocalScale(columns.rho[targets], self._scale.dim)
+        find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
+        v = np.zeros(columns.size)
 
+        def metrics_by(cells):
+            degrees = self._sums(cells, sampled[targets], eps)
+            v[targets] = density_weights(degrees, renormalization=renormalization, scale=scale)
+            return find(places, eps, dim, sampled, columns, runs, reach, v, thinned)
 
-@dataclass(frozen=True)
-class Cells:
-    """K Gaussians in the place of points.
+        D = np.inf
+        for cells, error in self._checked(sampled[targets], eps, share):
+            if error <= _ERROR_OF_D * D:
+                local = metrics_by(cells)
+                D = float(departure(local.H).mean())
+                if error <= _ERROR_OF_D * D:
+                    return local, error
+        return metrics_by(cells), error  # as good as it gets
 
-    Attributes
-    ----------
-    centers : ndarray (K, r)
-    counts : ndarray (K,)
-        Points in each cell.
-    variances : ndarray (K,)
-        Their variance per coordinate.
-    rho : ndarray (K,)
-        Their local scale, 1 if there is none.
-    """
+    def _inside(self, targets, columns, places, runs, reach):
+        """Those of the targets that some evaluation point sees indeed."""
+        seen, scratch = np.zeros(columns.size, dtype=bool), Scratch()
+        for i, some, distance in zip(places, runs, reach, strict=True):
+            index = columns.points(some)
+            A = columns.differences(self._X[i], some, scratch)[: len(index)]
+            seen[index[np.einsum("nr,nr->n", A, A) <= distance**2]] = True
+        return targets[seen[targets]]
 
-    centers: np.ndarray
-    counts: np.ndarray
-    variances: np.ndarray
-    rho: np.ndarray
+    def _sampled(self, share, places):
+        """Places of the columns, ascending, and how many points stand behind each."""
+        n = len(self._X)
+        enough = ENOUGH_COLUMNS if self._X.shape[1] <= _FEW_DIMENSIONS else ENOUGH_COLUMNS // 4
+        n_columns = _power_of_two(enough / share)
+        if 2 * n_columns > n:
+            return np.arange(n), 1.0
+        starts = branches(n, n_columns)
+        rng = np.random.default_rng([self._seed, n_columns])
+        columns = starts + rng.integers(0, np.diff(starts, append=n))
+        columns[np.searchsorted(starts, places, side="right") - 1] = places
+        return np.union1d(columns, places), n / n_columns
 
-    @classmethod
-    def of(cls, X, n_cells, rho=None):
-        """Cells of points that are in the order of a k-d tree: a power of two, or one for each point."""
-        if n_cells >= len(X):
-            return cls(X, np.ones(len(X)), np.zeros(len(X)), np.ones(len(X)) if rho is None else rho)
-        starts = branches(len(X), n_cells)
-        counts = np.diff(starts, append=len(X)).astype(float)
-        scale = None if rho is None else np.exp(np.add.reduceat(np.log(rho), starts) / counts)
-        squares = np.add.reduceat(np.einsum("nr,nr->n", X, X), starts)
-        return cls.from_sums(counts, np.add.reduceat(X, starts), squares, scale)
+    def _columns(self, sampled):
+        """Those points as columns; all of them only once."""
+        if len(sampled) < len(self._X):
+            return Columns(self._X[sampled], self._rho[sampled])
+        if self._all is None:
+            self._all = Columns(self._X, self._rho)
+        return self._all
 
-    @classmethod
-    def from_sums(cls, counts, sums, squares, rho=None):
-        """Cells from the number of their points, the sums of coordinates (K, r) and of squared lengths (K,)."""
-        centers = sums / counts[:, None]
-        variances = np.maximum(squares / counts - np.einsum("nr,nr->n", centers, centers), 0.0) / centers.shape[1]
-        return cls(centers, counts, variances, np.ones(len(counts)) if rho is None else rho)
+    def _checked(self, places, eps, share):
+        """More and more cells, each with the error of the degrees that they give at some of the places."""
+        n = len(self._X)
+        first = _power_of_two(FEWEST_CELLS / share)
+        if 2 * first < n and len(places) * n > _FEW_PAIRS:
+            checked = places[spread_rows(len(places), CHECKED)]
+            truth = self._sums(self._cells(min(n, FINER * first)), checked, eps, alone=True)
+            for n_cells in takewhile(lambda n_cells: 2 * n_cells < n, first * 2 ** np.arange(int(np.log2(FINER)))):
+                cells = self._cells(int(n_cells))
+                yield cells, degree_error(self._sums(cells, checked, eps, alone=True), truth)
+            if len(places) * n > _MOST_PAIRS:
+                return
+        yield self._cells(n), 0.0
 
-    @cached_property
-    def boxes(self):
-        return Boxes(self.centers, _SHARED)
+    def _sums(self, cells, places, eps, alone=False):
+        starts = np.arange(len(places)) if alone else runs_of(places)
+        rho = self._rho[places]
+        sums = cells.sums(self._X[places], eps, starts, rho=rho, cutoff=self._cutoff, n_jobs=self._n_jobs)
+        return np.maximum(sums, 1.0)  # the weight of the point itself
 
-    def sums(self, targets, eps, starts, *, rho=None, cutoff=None, threads):
-        """Σ W over all points (the target itself among them) for targets (n, r).
-
-        Targets between two of the ``starts`` are worked on together, and should stand together.
-        """
-        widen = 1.0 + 2.0 * self.variances / (eps * self.rho) ** 2
-        logs = np.log(self.counts) - 0.5 * self.centers.shape[1] * np.log(widen)
-        largest = logs.max()
-        weights = np.exp(logs - largest).astype(np.float32)
-        widest = np.sqrt(widen.max())
-        inverse = 1.0 / (eps**2 * self.rho * widen)
-        rho_most = self.rho.max()
+    def _by_moments(self, places, eps, dim, _, columns, runs, reach, v, thinned):
         scratch = Scratch()
-        # About one centre for all, the factors of the cells serve every tile; if that does not cost too many digits.
-        size = np.einsum("nr,nr->n", self.centers, self.centers).max()
-        once = np.finfo(np.float32).eps * size * inverse.max() < _EXPONENT_ERROR
-        factors = _factors(self.centers, inverse, True) if once else None
+        v, rho = columns.padded(v, 0.0), None if self._scale is None else columns.padded(columns.rho, 1.0)
 
-        def of(run):
-            checkpoint()
-            points = targets[slice(*run)]
-            scale = np.ones(len(points)) if rho is None else rho[slice(*run)]
-            near = self.near(points, eps * np.sqrt(scale.max() * rho_most) * widest)
-            center = 0.0 if once else points[len(points) // 2]
-            left = _factors(points - center, 1.0 / scale)
-            # Both ends of a close pair are about as far from the centre.
-            lost = not once and np.finfo(np.float32).eps * left[:, -2].max() * inverse.max() > 10.0 * _EXPONENT_ERROR
-            sums = np.zeros(len(points))
-            for k in range(0, len(near), _CELLS):
-                part = near[k : k + _CELLS]
-                W = scratch.array("W", (len(points), len(part)), np.float32)
-                if lost:
-                    W[:] = cdist(points, self.centers[part], "sqeuclidean") * (-inverse[part] / scale[:, None])
-                else:
-                    if factors is None:
-                        right = _factors(self.centers[part] - center, inverse[part], True)
-                    else:
-                        right = factors.take(part, axis=0)
-                    np.matmul(left, right.T, out=W)
-                outside = None if cutoff is None else W * widen[part].astype(np.float32) < -(cutoff**2)
-                np.exp(W, out=W)
-                if outside is not None:
-                    W[outside] = 0.0
-                sums += W @ weights[part]
-            return sums
+        def of(row):
+            i, some, far = row
+            scales = None if rho is None else self._rho[i] * rho
+            return row_moments(self._X[i], columns, some, far, v, eps, rho=scales, cutoff=self._cutoff, scratch=scratch)
 
-        runs = pairwise([*starts, len(targets)])
-        found = in_order(of, runs, threads=threads, label=None)
-        return np.concatenate(list(found)) * np.exp(max(largest, -600.0))
+        tasks = in_order(of, zip(places, runs, reach, strict=True), n_jobs=self._n_jobs, label=None)
+        found = [
+            metrics_from(np.array(list(islice(tasks, len(some)))), eps, dim, rho=self._rho[some], thinned=thinned)
+            for some in np.split(places, range(_ROWS, len(places), _ROWS))  # moments are larger than metrics
+        ]
+        return LocalMetrics.joined(found, axis=0)
 
-    def near(self, points, eps):
-        """Indices of the cells that some of the points may see."""
-        return self.boxes.points(self.boxes.within(_REACH * eps, points.min(axis=0), points.max(axis=0)))
+    def _by_iteration(self, places, eps, dim, sampled, columns, runs, reach, v, thinned):
+        steps, scratch = ladders(np.array([eps])), Scratch()
+
+        def of(group):
+            origin, rho = self._X[places[group]], self._rho[places[group]]
+            index = columns.points(np.unique(np.concatenate([runs[k] for k in group])))
+            seen, sqdist = [], []
+            for some in np.split(index, range(_PIECE, len(index), _PIECE)):
+                d2 = cdist(origin, self._X[sampled[some]], "sqeuclidean")
+                inside = np.flatnonzero((d2 <= reach[group][:, None] ** 2).any(axis=0))
+                seen.append(some[inside])
+                sqdist.append(d2[:, inside])
+            near, d2 = np.concatenate(seen), np.concatenate(sqdist, axis=1)
+            row, column = np.nonzero(d2 == 0)
+            density_here = np.bincount(row, v[near[column]], len(group))
+            d2[row, column] = np.inf
+            d2 /= rho[:, None] * columns.rho[near]
+            count = np.bincount(row, minlength=len(group))
+            units = own_columns(count, thinned)
+            density_here *= units / np.maximum(count, 1)
+            points = self._X[sampled[near]]
+            around = Around(origin, points, d2, v[near, None], units, density_here[:, None], rho)
+            return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
+
+        groups = np.array_split(np.argsort(places), -(-len(places) // _GROUP))
+        found = LocalMetrics.joined(list(in_order(of, groups, n_jobs=self._n_jobs, label=None)), axis=0)
+        found = found.at(np.argsort(np.concatenate(groups)))
+        return replace(found, effective=thinned * found.effective)
 
 
-def _factors(A, scale, cells=False):
-    """Rows whose products are −‖x − y‖² times both scales: those of x, or of y."""
-    squares = np.einsum("nr,nr->n", A, A)
-    columns = [2.0 * A, -np.ones(len(A)), -squares] if cells else [A, squares, np.ones(len(A))]
-    return (np.column_stack(columns) * np.broadcast_to(scale, len(A))[:, None]).astype(np.float32)
+def _power_of_two(least):
+    return 2 ** int(np.ceil(np.log2(least)))

@@ -4,10 +4,10 @@ A worker holds some chunks of rows, the evaluation points, and what stands for a
 back are sums.  Nothing but degrees (and these only when they must be exact) has the length of the data.
 
 - **Exact**: degrees from every pair of chunks, metrics from `geolap.engines.moments` in double precision.
-- **Estimated**, as in `geolap.engines.neighbors`: degrees from `geolap.engines.cells`.  A k-d tree of a random sample says
+- **Estimated**, as in `geolap.engines.cells`: degrees from Gaussian cells.  A k-d tree of a random sample says
   which points share a cell; one pass over the data then finds the number, mean and variance of *all* points of each.
   Cells are as many as it takes for degrees to agree to 0.5 % with those from 16 times as many, at most 128 in an
-  effective neighbourhood; columns are a sample where a neighbourhood holds more than some 4000 points.
+  effective neighborhood; columns are a sample where a neighborhood holds more than some 4000 points.
 
 Whatever scheduler is the current one does the work: with a ``distributed.Client`` a cluster, which repeats what a lost
 worker had done.
@@ -23,8 +23,9 @@ from tqdm.auto import tqdm
 
 from ..kernel import gaussian, ladder_weights, ladders, reach
 from ..laplacian import density_weights
-from .base import LocalMetrics, in_unit, unit_above
-from .cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of
+from ..points import in_unit, unit_above
+from .base import LocalMetrics
+from .gaussian_cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of
 from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, n_moments, row_moments
 from .threads import Scratch, one_blas_thread
 
@@ -32,7 +33,7 @@ __all__ = ["ChunkedEngine"]
 
 # Rows of the sample that shapes the cells, and cells at most.
 _SHAPING, _MOST_CELLS = 2**19, 2**17
-# Cells in an effective neighbourhood at most, and the error of degrees that is good enough.
+# Cells in an effective neighborhood at most, and the error of degrees that is good enough.
 _LARGEST, _ERROR = 128, 0.005
 # Numbers that one task may return.
 _HELD = 2**24
@@ -72,7 +73,7 @@ class ChunkedEngine:
 
     def nearest(self, targets):
         origin = self._rows(targets)
-        return np.min(self._of_chunks(_nearest, "nearest neighbours", origin), axis=0) * self._unit
+        return np.min(self._of_chunks(_nearest, "nearest neighbors", origin), axis=0) * self._unit
 
     def row_sums(self, bandwidths, targets=None):
         epsilons = in_unit(bandwidths, self._unit)
@@ -118,7 +119,7 @@ class ChunkedEngine:
     # How the work is handed out.
 
     def _frame(self):
-        """Centre and unit, in which chunks see their points."""
+        """Center and unit, in which chunks see their points."""
         return dask.delayed((self._center, self._unit))
 
     def _computed(self, tasks, n_tasks, label, ahead=_AHEAD):
@@ -198,7 +199,7 @@ class ChunkedEngine:
 
     def _degrees(self, halvings, points, eps):
         starts = np.arange(len(points))
-        return np.maximum(self._cells(halvings).sums(points, eps, starts, cutoff=self._cutoff, threads=1), 1.0)
+        return np.maximum(self._cells(halvings).sums(points, eps, starts, cutoff=self._cutoff, n_jobs=1), 1.0)
 
 
 def _sum_of(tasks):
@@ -313,7 +314,7 @@ def _estimated_moments(chunk, frame, number, _, constant):
             targets = columns.seen(runs)
             v = np.zeros(columns.size)
             if len(targets):
-                degrees = np.maximum(cells.sums(some[targets], eps, runs_of(targets), cutoff=cutoff, threads=1), 1.0)
+                degrees = np.maximum(cells.sums(some[targets], eps, runs_of(targets), cutoff=cutoff, n_jobs=1), 1.0)
                 v[targets] = degrees**-renormalization
             v = columns.padded(v, 0.0)
             row = [

@@ -52,7 +52,7 @@ class Cost:
         return f"{self.engine}: about {_duration(self.seconds)} and {in_words(self.memory)} of memory{enough}"
 
 
-def selection_cost(engine, n, r, *, n_sample=200, threads=1) -> Cost:
+def selection_cost(engine, n, r, *, n_sample=200, n_jobs=1) -> Cost:
     """Of choosing ε for n points with r features with the engine of that name."""
     m = _SCANNED + _REFINED
     if engine == "dense":
@@ -61,10 +61,10 @@ def selection_cost(engine, n, r, *, n_sample=200, threads=1) -> Cost:
         work = n * n * (_SCANNED * 0.4 + 0.025 * r) + n_sample * m * r * n * 0.96
     elif engine == "device":
         work = 0.5 * n * n * 1e-3 * _SCANNED * (1.0 + 0.01 * r)
-    else:  # neighbours, in memory or in chunks
+    else:  # neighbors, in memory or in chunks
         reached = min(n, 5e4)
         work = m * (1e8 + n * 1800 * (0.4 + 0.016 * r) + n_sample * reached * (20 + 0.012 * r * r) * 2)
-    return Cost(engine, selection_memory(engine, n, r, n_sample=n_sample), _seconds(work, threads), available_memory())
+    return Cost(engine, selection_memory(engine, n, r, n_sample=n_sample), _seconds(work, n_jobs), available_memory())
 
 
 def selection_memory(engine, n, r, *, n_sample=200) -> float:
@@ -74,14 +74,14 @@ def selection_memory(engine, n, r, *, n_sample=200) -> float:
         "dense": 6 * 8 * n * n,
         "tiled": 8 * n * (4 * r + 4 * _SCANNED),
         "device": 8 * n * (3 * r + 3 * _SCANNED) + 2e9,
-        "neighbors": 28 * n * r + 200 * n + 32 * n_sample * r * r,
+        "cells": 28 * n * r + 200 * n + 32 * n_sample * r * r,
         "chunked": 3e8 + 32 * n_sample * r * r,
     }
     return needed[engine] + _BASE
 
 
 def neighbor_entries(n, n_neighbors) -> float:
-    """Entries of a graph of nearest neighbours: of two neighbours, half have each other."""
+    """Entries of a graph of nearest neighbors: of two neighbors, half have each other."""
     return 1.5 * n * n_neighbors
 
 
@@ -90,25 +90,25 @@ def graph_memory(entries) -> float:
     return 55.0 * entries + _BASE
 
 
-def map_cost(engine, n, r, *, n_neighbors, n_landmarks=None, n_sample=200, threads=1) -> Cost:
+def map_cost(engine, n, r, *, n_neighbors, n_landmarks=None, n_sample=200, n_jobs=1) -> Cost:
     """Of a map of n points with r features: joined with their nearest, or carried by landmarks, ε chosen as well.
 
-    The engine chooses it for landmarks; over nearest neighbours these pairs alone count.
+    The engine chooses it for landmarks; over nearest neighbors these pairs alone count.
     """
     if n_landmarks is not None:
-        selection = selection_cost(engine, n, r, n_sample=n_sample, threads=threads)
+        selection = selection_cost(engine, n, r, n_sample=n_sample, n_jobs=n_jobs)
         # At ε̂ a landmark has some hundred to a thousand others within reach, and so has every point that is extended to.
         entries = min(n_landmarks**2, 1000.0 * n_landmarks)
         work = n * min(n_landmarks, 1000.0) * 40 + entries * 500
         memory = max(selection.memory, graph_memory(entries) + 100.0 * n)
-        return Cost("landmarks", memory, selection.seconds + _seconds(work, threads), selection.available)
+        return Cost("landmarks", memory, selection.seconds + _seconds(work, n_jobs), selection.available)
     entries = neighbor_entries(n, n_neighbors)
     work = n * (500 * r + 400 * n_neighbors) + entries * (_SCANNED * 5 + 1500)
-    return Cost("neighbors", graph_memory(entries) + 40.0 * n * r, _seconds(work, threads), available_memory())
+    return Cost("neighbors", graph_memory(entries) + 40.0 * n * r, _seconds(work, n_jobs), available_memory())
 
 
-def _seconds(work, threads):
-    return work * 1e-9 * _nanoseconds() / threads
+def _seconds(work, n_jobs):
+    return work * 1e-9 * _nanoseconds() / n_jobs
 
 
 @cache

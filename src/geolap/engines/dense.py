@@ -9,8 +9,9 @@ from scipy.spatial.distance import cdist
 from ..kernel import gaussian
 from ..laplacian import density_weights, transition
 from ..metric import drift, dual_metric
+from ..points import in_unit, in_unit_box, root_mean_square_distance
 from ..tangent import tangent_basis
-from .base import NO_NEIGHBOURS, LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
+from .base import NO_NEIGHBORS, LocalMetrics
 
 __all__ = ["DenseEngine"]
 
@@ -20,7 +21,7 @@ class DenseEngine:
 
     estimates = False
 
-    def __init__(self, X, *, cutoff=None, threads=None, scale=None):
+    def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None):
         self._X, self._unit = in_unit_box(X)
         self._scale = scale
         self._rho = np.ones(len(self._X)) if scale is None else scale.rho
@@ -49,7 +50,7 @@ class DenseEngine:
                 Y = tangent_basis(A, W[k], working_dim) @ A.T
                 H[k, m] = dual_metric(Y, P[k], eps * self._rho[i])
                 drifts[k, m] = drift(Y, P[k], eps * self._rho[i])
-            alone = self._others(eps)[sample].sum(axis=1) < NO_NEIGHBOURS
+            alone = self._others(eps)[sample].sum(axis=1) < NO_NEIGHBORS
             H[alone, m], drifts[alone, m] = 0.0, 0.0
             effective[:, m] = W.sum(axis=1) ** 2 / (W**2).sum(axis=1)
         return LocalMetrics(H, effective, drifts)

@@ -16,7 +16,8 @@ import torch
 
 from ..kernel import LOWEST_EXPONENT, Ladder, ladders
 from ..laplacian import density_weights
-from .base import NO_NEIGHBOURS, LocalMetrics, in_unit, unit_above
+from ..points import in_unit, unit_above
+from .base import NO_NEIGHBORS, LocalMetrics
 from .row_sum_kernel import fused_row_sums, has_fused_kernel
 
 __all__ = ["DeviceEngine"]
@@ -25,7 +26,7 @@ __all__ = ["DeviceEngine"]
 _MANY = 20_000
 # Numbers in one of the large arrays of a tile: 1 GiB on a GPU, 32 MiB on a CPU.
 _HELD_GPU, _HELD_CPU = 2**27, 2**22
-# Up to this dimension matrices are diagonalised in full; beyond, by powers.
+# Up to this dimension matrices are diagonalized in full; beyond, by powers.
 _FEW_DIMENSIONS = 32
 # C is squared so often, and then multiplied so often into a few vectors more than wanted.
 _SQUARINGS, _PRODUCTS, _MORE = 6, 3, 4
@@ -38,7 +39,7 @@ class DeviceEngine:
 
     estimates = False
 
-    def __init__(self, X, *, cutoff=None, threads=None, scale=None):
+    def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None):
         self._X, self._unit = _in_unit_box(X)
         self._device = self._X.device
         self._held = _HELD_CPU if self._device.type == "cpu" else _HELD_GPU
@@ -94,7 +95,7 @@ class DeviceEngine:
         return LocalMetrics(H.reshape(-1, m, working_dim, working_dim), effective, drift)
 
     def _group_metrics(self, rows, epsilons, density, dim):
-        """H (c, m, dim, dim), effective neighbours (c, m) and drift (c, m) of a group of evaluation points."""
+        """H (c, m, dim, dim), effective neighbors (c, m) and drift (c, m) of a group of evaluation points."""
         c, m, r = len(rows), len(epsilons), self._X.shape[1]
         steps = ladders(epsilons)
         upper = torch.triu_indices(r, r, device=self._device)
@@ -120,17 +121,17 @@ class DeviceEngine:
 
         origin = self._X[rows].repeat(m, 1)
         center_count = at_center.repeat(m)
-        neighbours = first[:, -1]
-        total = center_count + neighbours
+        neighbors = first[:, -1]
+        total = center_count + neighbors
         effective = total**2 / (center_count + tangent[:, -1])
-        offset = (first[:, :-1] - origin * neighbours[:, None]) / total[:, None]
+        offset = (first[:, :-1] - origin * neighbors[:, None]) / total[:, None]
         C = _second_moment(tangent, origin + offset, upper)
         C += center_count[:, None, None] * (offset[:, :, None] * offset[:, None, :])
         V = _leading_vectors(C, dim, offset)
         total = metric[:, -1] + density_here.reshape(-1)
         B = _second_moment(metric, origin, upper) / total[:, None, None]
         mean = (metric[:, -r - 1 : -1] - origin * metric[:, -1:]) / total[:, None]
-        B[neighbours < NO_NEIGHBOURS], mean[neighbours < NO_NEIGHBOURS] = 0.0, 0.0
+        B[neighbors < NO_NEIGHBORS], mean[neighbors < NO_NEIGHBORS] = 0.0, 0.0
         local = (self._tensor(epsilons)[:, None] * self._rho[rows]).reshape(-1)
         H = (2.0 / local[:, None, None] ** 2) * (V @ B @ V.mT)
         drift = 2.0 / local * torch.linalg.norm((V @ mean[:, :, None])[:, :, 0], dim=1)
@@ -189,7 +190,7 @@ def _in_unit_box(X):
 
 
 def _second_moment(M, center, upper):
-    """Σ w (x − c)(x − c)ᵀ (n, r, r) from centres (n, r) and moments (n, q): Σ w x xᵀ (upper triangle), Σ w x, Σ w."""
+    """Σ w (x − c)(x − c)ᵀ (n, r, r) from centers (n, r) and moments (n, q): Σ w x xᵀ (upper triangle), Σ w x, Σ w."""
     r = center.shape[1]
     A = torch.empty((len(M), r, r), dtype=M.dtype, device=M.device)
     A[:, upper[0], upper[1]] = M[:, : -r - 1]
@@ -204,7 +205,7 @@ def _leading_vectors(C, dim, guess):
     """The ``dim`` leading eigenvectors of each symmetric matrix (n, r, r), as rows (n, dim, r).
 
     Beyond a few dimensions: C to the 64th power by squaring, a few products with a block of vectors, and the best
-    combination of these.  Where that has not converged (leading eigenvalues nearly tie) the matrix is diagonalised in full.
+    combination of these.  Where that has not converged (leading eigenvalues nearly tie) the matrix is diagonalized in full.
     """
     size = C.diagonal(dim1=1, dim2=2).sum(dim=1)
     C = C / torch.where(size > 0, size, 1.0)[:, None, None]

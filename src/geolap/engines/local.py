@@ -1,4 +1,4 @@
-"""Tangent bases and dual metrics for a group of evaluation points that share their neighbours.
+"""Tangent bases and dual metrics for a group of evaluation points that share their neighbors.
 
 The part of an engine that works on rows: given the squared distances from a few evaluation points to the points around
 them, all bandwidths are done together, widest first, with fewer and fewer points in reach.
@@ -12,7 +12,7 @@ import numpy as np
 from ..kernel import Ladder, ladder_weights, reach
 from ..metric import drift, dual_metric
 from ..tangent import tangent_finder
-from .base import NO_NEIGHBOURS, LocalMetrics
+from .base import NO_NEIGHBORS, LocalMetrics
 from .threads import Scratch, checkpoint
 
 __all__ = ["Around", "metrics_around"]
@@ -55,9 +55,9 @@ class Around:
 
 
 def metrics_around(around: Around, steps: list[Ladder], dim, *, cutoff=None, scratch: Scratch):
-    """Dual metrics H (c, m, dim, dim) and effective neighbours (c, m)."""
-    # Beside the nearest neighbour, a point farther than `reach` counts for nothing.  With the points in the order of
-    # how far they are beyond the nearest neighbour of any row, those in reach of ε are always the first n(ε).
+    """Dual metrics H (c, m, dim, dim) and effective neighbors (c, m)."""
+    # Beside the nearest neighbor, a point farther than `reach` counts for nothing.  With the points in the order of
+    # how far they are beyond the nearest neighbor of any row, those in reach of ε are always the first n(ε).
     nearest = around.sqdist.min(axis=1, initial=np.inf)
     beyond = (around.sqdist - np.where(np.isfinite(nearest), nearest, 0.0)[:, None]).min(axis=0)
     order = np.argsort(beyond)
@@ -76,11 +76,11 @@ def metrics_around(around: Around, steps: list[Ladder], dim, *, cutoff=None, scr
         b, _, n = W.shape
         k = in_reach(epsilons[0] / np.sqrt(2.0))  # squared weights are those of ε/√2
         W2 = np.square(W[:, :, :k], out=scratch.array("W2", (b, c, k)))
-        neighbours = W.sum(axis=2)
-        total = around.at_center + neighbours
+        neighbors = W.sum(axis=2)
+        total = around.at_center + neighbors
         effective[:, columns] = (total**2 / (around.at_center + W2.sum(axis=2))).T
         weighted = (W.reshape(b * c, n) @ points[:n]).reshape(b, c, -1)
-        offset = (weighted - around.origin * neighbours[:, :, None]) / total[:, :, None]
+        offset = (weighted - around.origin * neighbors[:, :, None]) / total[:, :, None]
         Y = find_coordinates(
             np.tile(around.origin, (b, 1)),
             offset.reshape(b * c, -1),
@@ -90,7 +90,7 @@ def metrics_around(around: Around, steps: list[Ladder], dim, *, cutoff=None, scr
         )
         P = np.multiply(W, density[columns, None, :n], out=W)
         P /= (P.sum(axis=2) + around.density_here[:, columns].T)[:, :, None]
-        P[neighbours < NO_NEIGHBOURS] = 0.0
+        P[neighbors < NO_NEIGHBORS] = 0.0
         Y = Y.reshape(b, c, dim, n)
         H[:, columns] = dual_metric(Y, P, epsilons[:, None] * around.rho).swapaxes(0, 1)
         drifts[:, columns] = drift(Y, P, epsilons[:, None] * around.rho).T

@@ -12,14 +12,14 @@ number of chunks.  The products are formed in the precision in which the columns
 import numpy as np
 
 from ..kernel import gaussian
-from .base import NO_NEIGHBOURS, LocalMetrics
-from .cells import Boxes
+from .base import NO_NEIGHBORS, LocalMetrics
+from .gaussian_cells import Boxes
 from .threads import Scratch
 
 __all__ = ["ENOUGH_COLUMNS", "ROW_REACH", "Columns", "metrics_from", "n_moments", "own_columns", "row_moments"]
 
 # Where degrees are estimated, rows end where weights fall below 2e-8, at this many ε; and beyond so many effective
-# neighbours columns are a sample.
+# neighbors columns are a sample.
 ROW_REACH, ENOUGH_COLUMNS = 4.2, 4096
 # Points that stand together in memory and share a bounding box.
 _RUN = 128
@@ -28,7 +28,7 @@ _FAR = 1e9
 
 
 class Columns:
-    """Points in the order of a k-d tree, in runs, each kept (in single precision) about a centre of its own."""
+    """Points in the order of a k-d tree, in runs, each kept (in single precision) about a center of its own."""
 
     def __init__(self, points, rho=None, dtype=np.float32):
         self.size, self.rho = len(points), rho
@@ -112,7 +112,7 @@ def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cut
 def _second(A, weights, scratch):
     """Σ w a aᵀ, flat."""
     largest = weights.max(initial=0.0)
-    if largest < NO_NEIGHBOURS:
+    if largest < NO_NEIGHBORS:
         return np.zeros(A.shape[1] ** 2)
     roots = np.sqrt(weights / largest).astype(A.dtype)
     B = np.multiply(A, roots[:, None], out=scratch.array("B", A.shape, A.dtype))
@@ -131,7 +131,7 @@ def metrics_from(moments, eps, dim, *, rho=1.0, thinned=1.0) -> LocalMetrics:
     C = C - offset[:, :, None] * first2[:, None, :] - first2[:, :, None] * offset[:, None, :]
     C += (s2 + here)[:, None, None] * offset[:, :, None] * offset[:, None, :]
     V = np.linalg.eigh(C)[1][:, :, : -dim - 1 : -1].transpose(0, 2, 1)
-    alone = s < NO_NEIGHBOURS
+    alone = s < NO_NEIGHBORS
     over = np.where(alone, 0.0, 1.0 / np.where(alone, 1.0, sv + density_here))
     H = (2.0 / (eps * rho) ** 2 * over)[:, None, None] * (V @ B @ V.transpose(0, 2, 1))
     drift = 2.0 / (eps * rho) * over * np.linalg.norm((V @ first_v[:, :, None])[:, :, 0], axis=1)

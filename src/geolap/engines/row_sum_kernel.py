@@ -43,7 +43,7 @@ def rung_ladders(epsilons):
 
 
 def fused_row_sums(X, epsilons):
-    """Σ_{j≠i} W_ij (N, m) of the points X (N, r), a tensor on a GPU about its centre, as a NumPy array."""
+    """Σ_{j≠i} W_ij (N, m) of the points X (N, r), a tensor on a GPU about its center, as a NumPy array."""
     from .row_sum_triton import row_sum_kernel  # Triton is there: see `has_fused_kernel`
 
     n, r = X.shape

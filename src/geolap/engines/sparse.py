@@ -1,4 +1,4 @@
-"""The sparse engine: only pairs that a graph stores, for graphs of nearest neighbours and graphs that somebody else made.
+"""The sparse engine: only pairs that a graph stores, for graphs of nearest neighbors and graphs that somebody else made.
 
 Sums run over the stored pairs alone, so D(ε) is that of the graph that is actually built from them.
 """
@@ -10,9 +10,10 @@ from scipy import sparse
 
 from ..kernel import ladder_weights, ladders
 from ..laplacian import density_weights
-from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
+from ..pairs import ZERO, Pairs
+from ..points import in_unit, in_unit_box, root_mean_square_distance
+from .base import LocalMetrics
 from .local import Around, metrics_around
-from .pairs import ZERO, Pairs
 from .threads import Scratch, available_threads, checkpoint, in_order
 
 __all__ = ["SparseEngine"]
@@ -27,7 +28,7 @@ class SparseEngine:
 
     estimates = False
 
-    def __init__(self, X, pairs: Pairs, *, cutoff=None, threads=None, scale=None):
+    def __init__(self, X, pairs: Pairs, *, cutoff=None, n_jobs=None, scale=None):
         self._X, self._unit = in_unit_box(X)
         if not sparse.issparse(pairs.sqdist):  # a sparse matrix would lose zeros
             pairs = Pairs(sparse.csr_array(np.maximum(pairs.sqdist, ZERO)), pairs.unit)
@@ -41,7 +42,7 @@ class SparseEngine:
         self._scale = scale
         self._rho = np.ones(len(self._X)) if scale is None else scale.rho
         self._cutoff = cutoff
-        self._threads = threads or available_threads()
+        self._n_jobs = n_jobs or available_threads()
 
     def mean_distance(self):
         return root_mean_square_distance(self._X) * self._unit
@@ -68,7 +69,7 @@ class SparseEngine:
 
         starts = range(0, S.shape[0], _ROWS)
         label = f"degrees at {len(bandwidths)} bandwidths"
-        return np.concatenate(list(in_order(of, starts, threads=self._threads, label=label)))
+        return np.concatenate(list(in_order(of, starts, n_jobs=self._n_jobs, label=label)))
 
     def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
         steps = ladders(in_unit(bandwidths, self._unit))
@@ -80,20 +81,20 @@ class SparseEngine:
 
         groups = np.array_split(sample, -(-len(sample) // _GROUP))
         label = f"metrics at {len(bandwidths)} bandwidths"
-        found = in_order(of, groups, threads=self._threads, label=label)
+        found = in_order(of, groups, n_jobs=self._n_jobs, label=label)
         return LocalMetrics.joined([metrics for some in found for metrics in some], axis=0)
 
     def _metrics_at(self, i, steps, density, dim, scratch):
         entries = slice(self._sqdist.indptr[i], self._sqdist.indptr[i + 1])
-        neighbours, here = self._sqdist.indices[entries], self._at_center[entries]
-        others = neighbours[~here]
+        neighbors, here = self._sqdist.indices[entries], self._at_center[entries]
+        others = neighbors[~here]
         around = Around(
             self._X[i : i + 1],
             self._X[others],
             self._sqdist.data[entries][None, ~here],
             density[others],
             np.array([float(here.sum())]),
-            density[neighbours[here]].sum(axis=0)[None],
+            density[neighbors[here]].sum(axis=0)[None],
             self._rho[i : i + 1],
         )
         return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)

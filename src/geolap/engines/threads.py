@@ -31,7 +31,7 @@ def available_threads() -> int:
 
 
 def in_order(
-    function: Callable[[Task], Result], tasks: Iterable[Task], *, threads: int, label: str | None
+    function: Callable[[Task], Result], tasks: Iterable[Task], *, n_jobs: int, label: str | None
 ) -> Iterator[Result]:
     """Yield ``function(task)`` for every task, in order, computing ahead on ``threads`` threads.
 
@@ -39,7 +39,7 @@ def in_order(
     drops all tasks that have not begun and ends the others at their next `checkpoint`.
     """
     tasks = list(tasks)
-    pool = ThreadPoolExecutor(threads)
+    pool = ThreadPoolExecutor(n_jobs)
     waiting: deque[Future[Result]] = deque()
     stop = threading.Event()
 
@@ -53,7 +53,7 @@ def in_order(
         with one_blas_thread, tqdm(total=len(tasks), desc=label, disable=bar_off, delay=1.0, leave=False) as bar:
             for task in tasks:
                 # A short queue: results that wait for their turn take memory.
-                if len(waiting) >= 4 * threads:
+                if len(waiting) >= 4 * n_jobs:
                     yield waiting.popleft().result()
                     bar.update()
                 waiting.append(pool.submit(quietly, task))
@@ -69,7 +69,7 @@ class Scratch(threading.local):
     """Memory that each thread uses again and again: fresh memory costs page faults, which stop all threads."""
 
     def array(self, name, shape, dtype=np.float64):
-        """An uninitialised array; what was there under that name before is lost."""
+        """An uninitialized array; what was there under that name before is lost."""
         size = int(np.prod(shape))
         if name not in self.__dict__ or self.__dict__[name].size < size or self.__dict__[name].dtype != dtype:
             self.__dict__[name] = np.empty(size, dtype)

@@ -3,7 +3,7 @@
 Exact: every pair counts.  What makes it fast:
 
 - one exponential per pair and ladder of bandwidths, the rest by squaring (`geolap.kernel`);
-- distances by a matrix product per tile, about a centre of the tile's own so that close pairs keep their digits;
+- distances by a matrix product per tile, about a center of the tile's own so that close pairs keep their digits;
 - each unordered pair once: a tile of weights is summed along both sides;
 - points in the order of a k-d tree: a tile is left as soon as its closest pair is out of the kernel's reach;
 - tangent bases by Krylov iteration (`geolap.tangent`) over only those points that a group of evaluation points can see.
@@ -16,7 +16,8 @@ from scipy.spatial.distance import cdist
 
 from ..kernel import ladder_weights, ladders, reach
 from ..laplacian import density_weights
-from .base import LocalMetrics, in_unit, in_unit_box, root_mean_square_distance
+from ..points import in_unit, in_unit_box, root_mean_square_distance
+from .base import LocalMetrics
 from .blocks import blocks
 from .local import Around, metrics_around
 from .threads import Scratch, available_threads, checkpoint, in_order
@@ -34,7 +35,7 @@ class TiledEngine:
 
     estimates = False
 
-    def __init__(self, X, *, cutoff=None, threads=None, scale=None):
+    def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None):
         X, self._unit = in_unit_box(X)
         rho = None if scale is None else scale.rho
         self._blocks, self._order = blocks(X, _SIDE_OF_FEW if len(X) < 4096 else _SIDE_OF_MANY, rho)
@@ -43,7 +44,7 @@ class TiledEngine:
         self._place = np.argsort(self._order)  # where a point of the caller's stands here
         self._scale = scale
         self._cutoff = cutoff
-        self._threads = threads or available_threads()
+        self._n_jobs = n_jobs or available_threads()
 
     def mean_distance(self):
         return root_mean_square_distance(self._X) * self._unit
@@ -56,7 +57,7 @@ class TiledEngine:
             return np.sqrt(sqdist.min(axis=1))
 
         found = np.empty(len(targets))
-        for group, distances in self._by_groups(of, targets, "nearest neighbours"):
+        for group, distances in self._by_groups(of, targets, "nearest neighbors"):
             found[group] = distances * self._unit
         return found
 
@@ -74,7 +75,7 @@ class TiledEngine:
             return self._tile_sums(I, J, steps, len(bandwidths), scratch)
 
         label = f"degrees at {len(bandwidths)} bandwidths"
-        for (I, J), (along, across) in zip(pairs, in_order(of, pairs, threads=self._threads, label=label), strict=True):
+        for (I, J), (along, across) in zip(pairs, in_order(of, pairs, n_jobs=self._n_jobs, label=label), strict=True):
             sums[I.rows] += along
             if J is not I:
                 sums[J.rows] += across
@@ -146,7 +147,7 @@ class TiledEngine:
     def _by_groups(self, function, indices, label):
         """Apply ``function`` to groups of places of the given points; yields (positions in ``indices``, result)."""
         places = self._place[indices]
-        # Points that stand together in the tree see the same neighbours.
+        # Points that stand together in the tree see the same neighbors.
         groups = np.array_split(np.argsort(places, kind="stable"), max(1, -(-len(places) // _GROUP)))
-        results = in_order(function, [places[g] for g in groups], threads=self._threads, label=label)
+        results = in_order(function, [places[g] for g in groups], n_jobs=self._n_jobs, label=label)
         yield from zip(groups, results, strict=True)

@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..plots import PALETTE, plain_ticks
+from ..display.plots import PALETTE, plain_ticks
 from .labels import PAPER_RULES
 from .study import Study
 
 __all__ = ["draw", "picture_names"]
 
 _BLUE, _ORANGE, _GREEN, _PINK, _YELLOW, _SKY, _BLACK = PALETTE
-_GREY = "#999999"
-_CYCLE = (_BLUE, _ORANGE, _GREEN, _PINK, _SKY, _YELLOW, _BLACK, _GREY)
+_GRAY = "#999999"
+_CYCLE = (_BLUE, _ORANGE, _GREEN, _PINK, _SKY, _YELLOW, _BLACK, _GRAY)
 
 
 def draw(study: Study) -> dict:
@@ -47,13 +47,13 @@ def _figure1(study, Figure):
             rows = [row for row in means if (row["surface"], row["noise"]) == (surface, noise)]
             n, low, high, clmr_low, clmr_high = _columns(rows, "n_points", "true_low", "true_high", "clmr_low", "clmr_high")
             width = 0.18 * n
-            ax.bar(n, high - low, 2 * width, low, color=_GREY, alpha=0.35, label="true range")
+            ax.bar(n, high - low, 2 * width, low, color=_GRAY, alpha=0.35, label="true range")
             bottom = np.where(np.isnan(clmr_low), 1e-3, clmr_low)
             top = np.where(np.isnan(clmr_high), 1e2, clmr_high)
             ax.bar(n, top - bottom, 1.4 * width, bottom, fill=False, ec=_BLACK, lw=0.7, label="CLMR range")
-            for dim, colour in ((1, _BLUE), (2, _BLACK)):
+            for dim, color in ((1, _BLUE), (2, _BLACK)):
                 mean, sd = _columns(rows, f"gc_{dim}", f"sd_{dim}")
-                ax.errorbar(n, mean, sd, fmt="o-", ms=4, lw=1.2, capsize=3, color=colour, label=f"ε̂, d' = {dim}")
+                ax.errorbar(n, mean, sd, fmt="o-", ms=4, lw=1.2, capsize=3, color=color, label=f"ε̂, d' = {dim}")
             ax.set(xscale="log", yscale="log", title=f"{surface}, σ = {noise:g}", ylim=(0.04, 3))
             ax.set_xticks(n, [f"{int(k)}" for k in n])
             ax.minorticks_off()
@@ -70,11 +70,11 @@ def _figure2(study, Figure):
     figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     curves = study.tables["distortion"]
-    for dim, colour in zip(_values(curves, "working_dim"), _CYCLE, strict=False):
+    for dim, color in zip(_values(curves, "working_dim"), _CYCLE, strict=False):
         eps, D = _columns([row for row in curves if row["working_dim"] == dim], "bandwidth", "distortion")
-        left.semilogx(eps, D, color=colour, label=f"d' = {dim}")
+        left.semilogx(eps, D, color=color, label=f"d' = {dim}")
         chosen = [m for m in study.tables["minima"] if m["working_dim"] == dim and m["selected"]]
-        left.plot(*_columns(chosen, "bandwidth", "distortion"), "o", color=colour)
+        left.plot(*_columns(chosen, "bandwidth", "distortion"), "o", color=color)
     left.set(xlabel="bandwidth ε", ylabel="distortion D", title="COIL: distortion, ε̂ marked", ylim=(0, 1.5))
     left.legend(frameon=False)
     rows = study.tables["singular_values"]
@@ -86,7 +86,7 @@ def _figure2(study, Figure):
     lows, highs = _columns(clmr, "low", "high")
     start = np.nanmin(lows) if np.isfinite(lows).any() else eps[0]
     stop = np.nanmax(highs) if np.isfinite(highs).any() else eps[-1]
-    right.axvspan(start, stop, color=_GREY, alpha=0.25, lw=0, label="CLMR range, any K > 1")
+    right.axvspan(start, stop, color=_GRAY, alpha=0.25, lw=0, label="CLMR range, any K > 1")
     right.set(xlabel="bandwidth ε", ylabel="singular value (unit of the data)", title="COIL: local singular values")
     right.legend(frameon=False)
     for ax in (left, right):
@@ -103,10 +103,10 @@ def _figure3(study, Figure):
         for k, seed in enumerate(_values(own, "seed")):
             eps, error = _columns([row for row in own if row["seed"] == seed], "bandwidth", "error")
             ax.loglog(eps, error, color=_ORANGE, lw=1, label="δ, each sample" if k == 0 else None)
-        for dim, colour in ((1, _BLUE), (2, _BLACK)):
+        for dim, color in ((1, _BLUE), (2, _BLACK)):
             lines = [e["bandwidth"] for e in estimates if (e["n_points"], e["working_dim"]) == (n, dim)]
             for k, eps in enumerate(lines):
-                ax.axvline(eps, color=colour, lw=0.6, alpha=0.6, label=f"ε̂, d' = {dim}" if k == 0 else None)
+                ax.axvline(eps, color=color, lw=0.6, alpha=0.6, label=f"ε̂, d' = {dim}" if k == 0 else None)
         ax.set(title=f"hourglass, N = {n}", xlabel="bandwidth ε")
         plain_ticks(ax.xaxis)
     figure.axes[0].set_ylabel("Procrustes error δ")
@@ -143,12 +143,12 @@ def _table2(study, Figure):
     for ax, n in zip(figure.subplots(1, 2, sharey=True), (100, 10), strict=True):
         rows = study.tables[f"all_rules_{n}"]
         rules = [rule for rule in rows[0] if rule not in ("set", "te") and any(row[rule] is not None for row in rows)]
-        for row, colour in zip(rows, _CYCLE, strict=False):
+        for row, color in zip(rows, _CYCLE, strict=False):
             above = [np.nan if row[rule] is None else row[rule] - row["te"] for rule in rules]
-            ax.plot(above, range(len(rules)), "o", color=colour, alpha=0.8, label=row["set"])
+            ax.plot(above, range(len(rules)), "o", color=color, alpha=0.8, label=row["set"])
         ax.set_yticks(range(len(rules)), rules)
         ax.set(xlabel="error above TE's, points of per cent", title=f"{n} labels")
-        ax.grid(axis="y", color=_GREY, alpha=0.3)
+        ax.grid(axis="y", color=_GRAY, alpha=0.3)
         ax.axvline(0, color=_BLACK, lw=0.6)
     figure.axes[0].invert_yaxis()
     figure.axes[1].legend(frameon=False, fontsize="small")
@@ -166,14 +166,14 @@ def _truth(study, Figure):
             own = [row for row in rows if (row["rule"], row["error_of"]) == (rule, error)]
             regret, noise = _columns(own, "regret", "noise")
             spread = np.linspace(-0.25, 0.25, len(own))
-            for level, colour in zip(sorted(set(noise)), (_BLUE, _GREEN, _ORANGE), strict=False):
+            for level, color in zip(sorted(set(noise)), (_BLUE, _GREEN, _ORANGE), strict=False):
                 at = noise == level
                 ax.plot(
                     regret[at],
                     k + spread[at],
                     ".",
                     ms=4,
-                    color=colour,
+                    color=color,
                     alpha=0.7,
                     label=f"noise {level:g}" if k == 0 else None,
                 )
@@ -196,9 +196,9 @@ def _truth_curves(study, Figure):
     for ax, manifold in zip(figure.subplots(1, len(manifolds), sharey=True), manifolds, strict=True):
         setting = {"manifold": manifold, "density": "uniform", "noise": noise, "n_points": n}
         own = [row for row in curves if all(row[key] == value for key, value in setting.items())]
-        for error, colour in zip(("eigenvalues", "eigenspaces", "pointwise"), _CYCLE, strict=False):
+        for error, color in zip(("eigenvalues", "eigenspaces", "pointwise"), _CYCLE, strict=False):
             if error in own[0]:
-                ax.loglog(*_columns(own, "bandwidth", error), color=colour, label=error)
+                ax.loglog(*_columns(own, "bandwidth", error), color=color, label=error)
         chosen = {row["rule"]: row["bandwidth"] for row in rows if all(row[key] == value for key, value in setting.items())}
         ax.axvline(chosen["gc_d"], color=_BLACK, lw=1, label="GC, d' = d")
         ax.axvline(chosen["gc"], color=_BLACK, lw=1, ls="--", label="GC, d' = 1")

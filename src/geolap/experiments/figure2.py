@@ -5,7 +5,7 @@ from sklearn.utils import check_random_state
 
 from ..datasets import load_ssl_book
 from ..engines import make_engine
-from ..local_spectrum import local_singular_values
+from ..local_pca import local_singular_values
 from ..selectors import GeometricConsistency
 from ..selectors.multiscale_svd import turning_points
 from ..validation import check_n_sample

@@ -1,6 +1,6 @@
 """Figure 3 (smoothing): how far the map of noisy points is from that of the same points without noise, against ε.
 
-With Φ_ε the eigenmap of the noisy points and Φ*_ε* that of the clean ones, both centred and of unit size,
+With Φ_ε the eigenmap of the noisy points and Φ*_ε* that of the clean ones, both centered and of unit size,
 
 .. math:: δ_ε = \\min_{ε*} \\min_{R, s} \\| Φ*_{ε*} - s Φ_ε R \\|
 
@@ -10,10 +10,10 @@ over rotations R and factors s (Procrustes).  0 is agreement, 1 none.
 import numpy as np
 
 from ..datasets import make_hourglass
-from ..engines.pairs import all_pairs
-from ..graph import kernel_graph
+from ..graphs.graph import kernel_graph
+from ..graphs.neighbors import all_pairs
+from ..graphs.spectrum import smooth_spectrum
 from ..selectors import GeometricConsistency
-from ..spectrum import smooth_spectrum
 from .study import Claim, Study
 
 __all__ = ["figure3"]
@@ -97,7 +97,7 @@ def _curve(n, seed):
 
 
 def _maps(X):
-    """Eigenmaps at all bandwidths, centred and of unit size."""
+    """Eigenmaps at all bandwidths, centered and of unit size."""
     pairs = all_pairs(X)
     maps = []
     for eps in BANDWIDTHS:
@@ -110,7 +110,7 @@ def _maps(X):
 
 
 def _procrustes(one, other):
-    """√(1 − (Σ singular values)²) of the product, for centred matrices of unit size."""
+    """√(1 − (Σ singular values)²) of the product, for centered matrices of unit size."""
     return float(np.sqrt(max(0.0, 1.0 - np.linalg.svd(one.T @ other, compute_uv=False).sum() ** 2)))
 
 

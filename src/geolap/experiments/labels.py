@@ -5,7 +5,7 @@ all splits at all bandwidths of a grid come at the price of one eigenproblem a b
 
 - TE, the oracle that looks at the test labels: for each split the bandwidth of the grid with the least test error.  Not a
   way to choose ε but the yardstick for those that are.
-- CV: for each split the bandwidth of the grid with the least error over two folds of the labelled points.  The paper anneals
+- CV: for each split the bandwidth of the grid with the least error over two folds of the labeled points.  The paper anneals
   instead, which finds the same minimum at random; so does `geolap.CrossValidation`, whose seconds are told.
 """
 
@@ -15,17 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..datasets import load_ssl_book
-from ..engines import make_engine, spread_rows
-from ..engines.pairs import all_pairs
+from ..engines import make_engine
 from ..engines.threads import available_threads, in_order
-from ..graph import kernel_graph
-from ..graph_laplacian import GraphLaplacian
+from ..estimators.laplacian import GraphLaplacian
+from ..graphs.graph import kernel_graph
+from ..graphs.neighbors import all_pairs
+from ..graphs.smooth_regression import SIZES, signs_of, smooth_functions
+from ..points import spread_rows
 from ..search import log_grid
 from ..selection import Selection
 from ..selectors import METHODS, CrossValidation, GeometricConsistency
 from ..selectors.base import search_grid
 from ..selectors.cross_validation import label_folds, middle_of_least
-from ..smooth_regression import SIZES, signs_of, smooth_functions
 from .paper import SETS
 
 __all__ = ["LABEL_COUNTS", "LOCAL", "PAPER_RULES", "RULES", "SetRun", "run_sets"]
@@ -33,8 +34,8 @@ __all__ = ["LABEL_COUNTS", "LOCAL", "PAPER_RULES", "RULES", "SetRun", "run_sets"
 PAPER_RULES = ("te", "cv", "rec", "gc_inverse", "gc")
 LABEL_COUNTS = (100, 10)
 
-# Beyond the paper; a number of neighbours, or regions, makes the bandwidth vary from place to place.
-LOCAL = {"gc, local (10th neighbour)": 10, "gc, local (regional)": "regional"}
+# Beyond the paper; a number of neighbors, or regions, makes the bandwidth vary from place to place.
+LOCAL = {"gc, local (10th neighbor)": 10, "gc, local (regional)": "regional"}
 RULES = ("gc_first", "gc_drift", "bgh", "semigroup", "singer", "lcmc", "median", "knn")
 
 QUICK_SETS, QUICK_SPLITS = ("digit1", "bci"), 3
@@ -153,23 +154,23 @@ def _grid(X, steps_per_octave):
 
 def _functions(graph, splits):
     """The smooth functions that all splits share."""
-    labelled = np.unique(np.concatenate([rows for each in splits.values() for rows in each]))
-    return smooth_functions(graph, labelled, max(SIZES))
+    labeled = np.unique(np.concatenate([rows for each in splits.values() for rows in each]))
+    return smooth_functions(graph, labeled, max(SIZES))
 
 
 def _test_errors(functions, target, splits):
-    """Error in per cent on the unlabelled points, one for each split."""
+    """Error in per cent on the unlabeled points, one for each split."""
 
     def error(rows):
         fit = functions.fit(rows, signs_of(target[rows], target.max() + 1), classes=True)
         wrong = fit.scores.argmax(axis=1) != target
         return 100 * np.mean(np.delete(wrong, rows))
 
-    return np.array(list(in_order(error, splits, threads=available_threads(), label=None)))
+    return np.array(list(in_order(error, splits, n_jobs=available_threads(), label=None)))
 
 
 def _cv_errors(functions, target, splits, seed):
-    """Mean error over two folds of the labelled rows, one for each split."""
+    """Mean error over two folds of the labeled rows, one for each split."""
 
     def error(rows):
         wrong = []
@@ -179,4 +180,4 @@ def _cv_errors(functions, target, splits, seed):
             wrong.append(np.mean(fit.scores[test].argmax(axis=1) != target[test]))
         return np.mean(wrong)
 
-    return np.array(list(in_order(error, splits, threads=available_threads(), label=None)))
+    return np.array(list(in_order(error, splits, n_jobs=available_threads(), label=None)))

@@ -114,7 +114,7 @@ def table2(*, quick=False, random_state=0, runs=None) -> Study:
         name="table2",
         title="Table 2: classification errors, and bandwidths for several d'",
         about=(
-            "Errors in per cent on the unlabelled points, mean of the 12 splits, by the Laplacian "
+            "Errors in per cent on the unlabeled points, mean of the 12 splits, by the Laplacian "
             "classifier at the bandwidth "
             "of each rule; CV and TE at the bandwidth of each split."
         ),
@@ -147,7 +147,7 @@ def _remarks_on_bandwidths(runs, bandwidths):
         )
     if "bci" in by_name:
         remarks.append(
-            f"BCI: the paper's {BANDWIDTHS['bci']['gc']:g} lies between our minimum and the artefact at the scale of the "
+            f"BCI: the paper's {BANDWIDTHS['bci']['gc']:g} lies between our minimum and the artifact at the scale of the "
             "whole data set, on a grid of about 20 bandwidths. " + _minima_in_words(by_name["bci"])
         )
     if "coil" in by_name:
@@ -193,7 +193,7 @@ def _remarks_on_errors(runs):
     if "bci" in by_name:
         run = by_name["bci"]
         remarks.append(
-            "BCI is near chance at any bandwidth that looks at neighbourhoods; the larger the bandwidth, the closer the "
+            "BCI is near chance at any bandwidth that looks at neighborhoods; the larger the bandwidth, the closer the "
             f"classifier is to a linear one, which suits it: {_error(run, 'median', 100):.1f} % at the median distance."
         )
     return tuple(remarks)

@@ -19,12 +19,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..datasets import make_flat_torus, make_sphere, make_torus
-from ..engines import make_engine, spread_rows
-from ..engines.pairs import all_pairs, pairs_within
-from ..graph import kernel_graph
+from ..engines import make_engine
+from ..graphs.graph import kernel_graph
+from ..graphs.neighbors import all_pairs, pairs_within
+from ..graphs.spectrum import smooth_spectrum
+from ..points import spread_rows
 from ..search import log_grid
 from ..selectors import METHODS, GeometricConsistency
-from ..spectrum import smooth_spectrum
 from .study import Claim, Study
 
 __all__ = ["ERRORS", "MANIFOLDS", "Manifold", "truth"]
@@ -167,7 +168,7 @@ def _sample(manifold, setting, seed):
     grid = log_grid(nearest, engine.mean_distance(), 2)
     curve: dict[float, dict[str, float]] = {eps: errors_at(eps) for eps in sorted({*grid.tolist(), *chosen.values()})}
     measured = list(next(iter(curve.values())))
-    for error in measured:  # once more between the best bandwidth and its neighbours
+    for error in measured:  # once more between the best bandwidth and its neighbors
         order = sorted(curve)
         at = int(np.argmin([curve[eps][error] for eps in order]))
         for near, far in pairwise(order[max(at - 1, 0) : at + 2]):

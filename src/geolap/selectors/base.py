@@ -12,12 +12,12 @@ from ..validation import check_points
 
 __all__ = ["BandwidthSelector", "falls_apart", "least_of", "locality_bound", "search_grid"]
 
-# A point whose neighbours weigh less than this together counts as isolated (the paper's γ).
+# A point whose neighbors weigh less than this together counts as isolated (the paper's γ).
 _ISOLATED = 1e-4
 # Below ε_min all but this share of the evaluation points are isolated: GC's D is at least 0.95 there, nothing is missed.
 _NOT_ISOLATED = 0.05
-# So many effective neighbours, the point itself counted, are local however few points there are.
-_FEWEST_NEIGHBOURS = 4.0
+# So many effective neighbors, the point itself counted, are local however few points there are.
+_FEWEST_NEIGHBORS = 4.0
 
 
 class BandwidthSelector(BaseEstimator):
@@ -45,20 +45,20 @@ class BandwidthSelector(BaseEstimator):
 
 
 def falls_apart(nearest, bandwidth):
-    """Whether more than a tenth of the points whose nearest neighbours are that far away see nobody."""
+    """Whether more than a tenth of the points whose nearest neighbors are that far away see nobody."""
     return bool(np.mean(np.exp(-((nearest / bandwidth) ** 2)) < _ISOLATED) > 0.1)
 
 
 def search_grid(engine, nearest, n_points):
-    """Bandwidths of ratio 2^(1/4) from ε_min to ε_max, given the distances from a sample to its nearest neighbours.
+    """Bandwidths of ratio 2^(1/4) from ε_min to ε_max, given the distances from a sample to its nearest neighbors.
 
-    ε_max is the root mean square distance.  ε_min: Σ_{j≠i} W_ij < γ is certain for a point whose nearest neighbour is at δ
+    ε_max is the root mean square distance.  ε_min: Σ_{j≠i} W_ij < γ is certain for a point whose nearest neighbor is at δ
     when N exp(−δ²/ε²) < γ, and must hold for all but a few of the sample.
     """
     nearest = nearest[np.isfinite(nearest)]
     if not nearest.size:
         raise ValueError(
-            "Some points must have a neighbour at another place; all that are joined are duplicates: remove duplicates, or "
+            "Some points must have a neighbor at another place; all that are joined are duplicates: remove duplicates, or "
             "raise n_neighbors above their number."
         )
     low = np.quantile(nearest, _NOT_ISOLATED) / np.sqrt(np.log(n_points / _ISOLATED))
@@ -72,13 +72,13 @@ def search_grid(engine, nearest, n_points):
 
 
 def locality_bound(bandwidths, effective, n_points, max_share):
-    """The largest bandwidth at which neighbourhoods are local: they hold at most this share of all points.
+    """The largest bandwidth at which neighborhoods are local: they hold at most this share of all points.
 
-    ``effective`` (n, m) are effective neighbours of some points at the bandwidths; their median counts, and the bound is
+    ``effective`` (n, m) are effective neighbors of some points at the bandwidths; their median counts, and the bound is
     interpolated in log ε.
     """
     share = np.median(effective, axis=0) / n_points
-    max_share = max(max_share, _FEWEST_NEIGHBOURS / n_points)
+    max_share = max(max_share, _FEWEST_NEIGHBORS / n_points)
     if share[-1] <= max_share:
         return float(bandwidths[-1])
     if share[0] > max_share:

@@ -1,9 +1,9 @@
-"""CV: the bandwidth with the least cross-validation error of the Laplacian classifier on the labelled points.
+"""CV: the bandwidth with the least cross-validation error of the Laplacian classifier on the labeled points.
 
 .. math:: \\hat ε = \\arg\\min_ε \\frac{1}{F} Σ_f \\text{error of the classifier trained on the other folds, on fold } f
 
-(the paper's CV: two folds, the non-smooth error minimised by simulated annealing).  All points, labelled or not, are in the
-graph; the classifier is that of `geolap.smooth_regression`.
+(the paper's CV: two folds, the non-smooth error minimized by simulated annealing).  All points, labeled or not, are in the
+graph; the classifier is that of `geolap.graphs.smooth_regression`.
 """
 
 from numbers import Integral
@@ -13,10 +13,11 @@ from scipy.optimize import dual_annealing
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state
 
-from ..engines import make_engine, spread_rows
-from ..engines.pairs import all_pairs
+from ..engines import make_engine
+from ..graphs.neighbors import all_pairs
+from ..graphs.smooth_regression import predicted_classes
+from ..points import spread_rows
 from ..selection import Selection, Status
-from ..smooth_regression import predicted_classes
 from ..validation import check_labels, check_number
 from .base import BandwidthSelector, falls_apart, search_grid
 
@@ -26,18 +27,18 @@ __all__ = ["CrossValidation", "label_folds", "middle_of_least"]
 class CrossValidation(BandwidthSelector):
     """Choose the bandwidth by cross-validation of the Laplacian classifier (the paper's CV).
 
-    ``fit`` needs labels: classes as integers from 0, −1 for unlabelled points.
+    ``fit`` needs labels: classes as integers from 0, −1 for unlabeled points.
 
     Parameters
     ----------
     n_folds : int, default 2
-        Folds of the labelled points; lowered to the size of the smallest class.
+        Folds of the labeled points; lowered to the size of the smallest class.
     n_repeats : int, default 3
         The folds are drawn so many times, and the errors averaged.
     n_evaluations : int, default 60
         Bandwidths tried by simulated annealing.
     max_points : int, default 5000
-        Unlabelled points beyond so many points in all are left out at random: the graph is dense.
+        Unlabeled points beyond so many points in all are left out at random: the graph is dense.
     random_state : int, RandomState or None
 
     Attributes
@@ -78,15 +79,15 @@ class CrossValidation(BandwidthSelector):
         check_number("max_points", self.max_points, Integral, low=3)
         random_state = check_random_state(self.random_state)
         classes = _checked_labels(y, len(points))
-        labelled = np.flatnonzero(classes >= 0)
-        room = max(self.max_points - len(labelled), 0)
+        labeled = np.flatnonzero(classes >= 0)
+        room = max(self.max_points - len(labeled), 0)
         others = random_state.permutation(np.flatnonzero(classes < 0))[:room]
-        kept = np.sort(np.concatenate([labelled, others]))
+        kept = np.sort(np.concatenate([labeled, others]))
         points, classes = points[kept], classes[kept]
-        labelled = np.flatnonzero(classes >= 0)
-        folds = label_folds(classes[labelled], self.n_folds, self.n_repeats, random_state.randint(2**31))
-        train = [labelled[inside] for inside, _ in folds]
-        test = [labelled[outside] for _, outside in folds]
+        labeled = np.flatnonzero(classes >= 0)
+        folds = label_folds(classes[labeled], self.n_folds, self.n_repeats, random_state.randint(2**31))
+        train = [labeled[inside] for inside, _ in folds]
+        test = [labeled[outside] for _, outside in folds]
 
         pairs = all_pairs(points)
         tried: dict[float, float] = {}
@@ -115,12 +116,12 @@ class CrossValidation(BandwidthSelector):
             interval=None,
             status=Status.FALLS_APART if falls_apart(nearest, bandwidth) else status,
             method="cv",
-            details={"n_labelled": len(labelled)},
+            details={"n_labeled": len(labeled)},
         )
 
 
 def label_folds(classes, n_folds, n_repeats, seed):
-    """Pairs of (training, test) positions among the labelled points, every class in every training set."""
+    """Pairs of (training, test) positions among the labeled points, every class in every training set."""
     n_folds = min(n_folds, np.bincount(classes).min())
     return [
         fold
@@ -136,10 +137,10 @@ def middle_of_least(errors):
 
 
 def _checked_labels(y, n_points):
-    """Labels as classes 0 … C − 1, −1 for unlabelled points."""
+    """Labels as classes 0 … C − 1, −1 for unlabeled points."""
     if y is None:
         raise ValueError(
-            "Method cv requires y to be passed, but the target y is None: give a class to the labelled points and -1 to the "
+            "Method cv requires y to be passed, but the target y is None: give a class to the labeled points and -1 to the "
             "others, or use a method that needs no labels, such as gc."
         )
     y, known = check_labels(y, n_points)
@@ -147,7 +148,7 @@ def _checked_labels(y, n_points):
     if len(names) < 2 or np.bincount(classes).min() < 2:
         found = ", ".join(f"{name}: {count}" for name, count in zip(names, np.bincount(classes), strict=True)) or "none"
         raise ValueError(
-            f"Cross-validation needs at least two classes with two labelled points each; found {found} (-1 is unlabelled): "
+            f"Cross-validation needs at least two classes with two labeled points each; found {found} (-1 is unlabeled): "
             "label more points, or use a method that needs no labels, such as gc."
         )
     result = np.full(n_points, -1)

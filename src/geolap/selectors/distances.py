@@ -1,9 +1,9 @@
-"""Rules of thumb: the median distance, and the distance to the k-th neighbour.
+"""Rules of thumb: the median distance, and the distance to the k-th neighbor.
 
 .. math:: \\hat ε = \\operatorname{median}_{i<j} ‖x_i - x_j‖ \\qquad\\text{or}\\qquad
           \\hat ε = \\operatorname{mean}_i\\ ‖x_i - x_{(k)}‖
 
-Neither minimises anything; their curves tell how the answer would change with the quantile or with k.
+Neither minimizes anything; their curves tell how the answer would change with the quantile or with k.
 """
 
 from numbers import Integral
@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from ..engines.base import in_unit_box
+from ..points import in_unit_box
 from ..selection import Selection, Status
 from ..validation import check_choice, check_number, check_sample
 from .base import BandwidthSelector
@@ -64,7 +64,7 @@ class MedianDistance(BandwidthSelector):
 
 
 class NeighborDistance(BandwidthSelector):
-    """Take the mean or median distance to the k-th neighbour as the bandwidth.
+    """Take the mean or median distance to the k-th neighbor as the bandwidth.
 
     Parameters
     ----------
@@ -101,12 +101,12 @@ class NeighborDistance(BandwidthSelector):
         X, unit = in_unit_box(points)
         k = min(self.n_neighbors, len(X) - 1)
         most = min(4 * k, len(X) - 1)
-        # The point itself is the first neighbour found, or ties with its duplicates for that place.
+        # The point itself is the first neighbor found, or ties with its duplicates for that place.
         distances = NearestNeighbors(n_neighbors=most + 1).fit(X).kneighbors(X[sample])[0][:, 1:] * unit
         typical = (np.mean if self.average == "mean" else np.median)(distances, axis=0)
         if typical[k - 1] == 0.0:
             raise ValueError(
-                f"The distance to neighbour {k} must be positive to serve as a bandwidth; it is 0: remove duplicate points "
+                f"The distance to neighbor {k} must be positive to serve as a bandwidth; it is 0: remove duplicate points "
                 "or raise n_neighbors."
             )
         bandwidths, first = np.unique(typical, return_index=True)

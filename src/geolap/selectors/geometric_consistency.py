@@ -2,7 +2,7 @@
 
 .. math:: \\hat ε = \\arg\\min_ε D(ε)
 
-(equation 8 of the paper) within the range from ε_min, where nearly all points have lost their neighbours, to
+(equation 8 of the paper) within the range from ε_min, where nearly all points have lost their neighbors, to
 ε_max, the root mean square distance, and below the bound on locality.
 """
 
@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..consistency import Consistency
-from ..engines import find_pairs, make_engine
-from ..local_scale import resolve_scale
+from ..engines import make_engine
+from ..graphs.neighbors import find_pairs
+from ..scale import resolve_scale
 from ..search import ROUGH_TOLERANCE, TOLERANCE, Curve, choose, minima_of, refine, resampled_interval
 from ..selection import Selection, Status
 from ..validation import check_choice, check_n_sample, check_number, check_working_dim
@@ -34,7 +35,7 @@ def same_setting(one, other):
 class GeometricConsistency(BandwidthSelector):
     """Choose the kernel bandwidth by geometric self-consistency.
 
-    Minimises the mean over evaluation points of ‖H_i(ε) − I‖, where H_i is the dual metric that the graph Laplacian
+    Minimizes the mean over evaluation points of ‖H_i(ε) − I‖, where H_i is the dual metric that the graph Laplacian
     implies in tangent coordinates at x_i (see `geolap.distortion`).
 
     The scan covers every bandwidth of ratio 2^(1/4) from ε_min to ε_max; every local minimum is then pinned down to
@@ -42,7 +43,7 @@ class GeometricConsistency(BandwidthSelector):
     less than one part in a thousand (`tests/test_geometric_consistency.py`); all else is exact.
 
     Beyond 30 000 points on a CPU, pairs are too many to be visited at every bandwidth.  The rows of the evaluation points
-    are then still complete (a stratified sample only where a neighbourhood holds more than some 4000 to 8000 points), but
+    are then still complete (a stratified sample only where a neighborhood holds more than some 4000 to 8000 points), but
     the degrees d_j, a smooth correction for density, are estimated from cells of points, as finely as D(ε) itself asks for;
     ``selection_.details["degree_error"]`` has their error.  Minima are then pinned down to 1 %, and ε̂ stays within a few per
     cent of the exact one (`docs/benchmarks.md`).  ``exact=True`` visits all pairs whatever it costs.
@@ -58,12 +59,12 @@ class GeometricConsistency(BandwidthSelector):
     rule : {"global", "first"}, default "global"
         Take the lowest minimum, or the smallest bandwidth that is a minimum by more than noise.
     max_share : float, default 0.2
-        Bound on locality: the search ends where the median effective neighbourhood holds this share of all points (but not
+        Bound on locality: the search ends where the median effective neighborhood holds this share of all points (but not
         before it holds four points).  At
         the scale of the whole data set H passes through the identity once more although nothing local is measured.
     cutoff : float, optional
         Weights beyond ``cutoff``·ε are zero.
-    engine : {"auto", "tiled", "dense", "device", "neighbors"}, default "auto"
+    engine : {"auto", "tiled", "dense", "device", "cells"}, default "auto"
         Points on a GPU (a torch tensor or a CuPy array) are worked on there.
     random_state : int, RandomState or None
         Chooses the evaluation points and the resamples behind the interval.
@@ -81,11 +82,11 @@ class GeometricConsistency(BandwidthSelector):
         Select for the graph whose distances this matrix stores, or the transformer (scikit-learn's KNeighborsTransformer, or
         another one that makes such a matrix) finds.
     local_scale : int or LocalScale, optional
-        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbour
+        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbor
         (`geolap.neighbor_scale`), or as given.  ε̂ is then the bandwidth where ρ = 1.
     exact : bool, default False
         Visit all pairs, however many points there are.
-    threads : int, optional
+    n_jobs : int, optional
         By default every core that the process may use.  Does not change the result.
 
     Attributes
@@ -129,7 +130,7 @@ class GeometricConsistency(BandwidthSelector):
         neighbors=None,
         local_scale=None,
         exact=False,
-        threads=None,
+        n_jobs=None,
     ):
         self.working_dim = working_dim
         self.dual = dual
@@ -146,7 +147,7 @@ class GeometricConsistency(BandwidthSelector):
         self.neighbors = neighbors
         self.local_scale = local_scale
         self.exact = exact
-        self.threads = threads
+        self.n_jobs = n_jobs
 
     def _select(self, points, y):
         working_dim = check_working_dim(self.working_dim, points)
@@ -159,10 +160,10 @@ class GeometricConsistency(BandwidthSelector):
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
 
-        pairs = find_pairs(points, n_neighbors=self.n_neighbors, neighbors=self.neighbors, threads=self.threads)
-        scale = resolve_scale(points, self.local_scale, threads=self.threads)
+        pairs = find_pairs(points, n_neighbors=self.n_neighbors, neighbors=self.neighbors, n_jobs=self.n_jobs)
+        scale = resolve_scale(points, self.local_scale, n_jobs=self.n_jobs)
         engine = make_engine(
-            points, self.engine, exact=self.exact, cutoff=self.cutoff, threads=self.threads, scale=scale, pairs=pairs
+            points, self.engine, exact=self.exact, cutoff=self.cutoff, n_jobs=self.n_jobs, scale=scale, pairs=pairs
         )
         problem = Consistency(engine, sample, working_dim, self.dual, self.squared, self.renormalization, self.drift)
 
@@ -227,8 +228,8 @@ class GeometricConsistency(BandwidthSelector):
 class _Between:
     """Row sums at new bandwidths from those on the scanned grid: log s is smooth in log ε.
 
-    Eight-point Lagrange interpolation, kept between the scanned neighbours since sums grow with ε.  The sums leave out the
-    point's own weight 1; with it, log s would have a kink where the neighbours begin to outweigh it.
+    Eight-point Lagrange interpolation, kept between the scanned neighbors since sums grow with ε.  The sums leave out the
+    point's own weight 1; with it, log s would have a kink where the neighbors begin to outweigh it.
     """
 
     def __init__(self, bandwidths, sums):

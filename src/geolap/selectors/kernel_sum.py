@@ -3,7 +3,7 @@
 .. math:: \\hat ε = \\arg\\max_ε \\frac{d \\log S}{d \\log ε}, \\qquad S(ε) = Σ_{ij} \\exp(-‖x_i - x_j‖^2/ε^2)
 
 On a d-dimensional manifold S grows like ε^d as long as ε lies between the spacing of the points and the size of the
-manifold, so the slope there estimates d.  The sum runs over **all** pairs; over a list of k nearest neighbours the answer
+manifold, so the slope there estimates d.  The sum runs over **all** pairs; over a list of k nearest neighbors the answer
 would follow k.
 
 References
@@ -14,7 +14,8 @@ Berry, Giannakis & Harlim, Nonparametric forecasting of low-dimensional dynamica
 
 import numpy as np
 
-from ..engines import make_engine, spread_rows
+from ..engines import make_engine
+from ..points import spread_rows
 from ..search import Curve, log_grid, refine
 from .base import BandwidthSelector, least_of
 
@@ -30,7 +31,7 @@ class KernelSum(BandwidthSelector):
     Parameters
     ----------
     engine : {"auto", "tiled", "dense"}, default "auto"
-    threads : int, optional
+    n_jobs : int, optional
 
     Attributes
     ----------
@@ -46,12 +47,12 @@ class KernelSum(BandwidthSelector):
     2.0
     """
 
-    def __init__(self, *, engine="auto", threads=None):
+    def __init__(self, *, engine="auto", n_jobs=None):
         self.engine = engine
-        self.threads = threads
+        self.n_jobs = n_jobs
 
     def _select(self, points, y):
-        engine = make_engine(points, self.engine, threads=self.threads)
+        engine = make_engine(points, self.engine, n_jobs=self.n_jobs)
 
         def negative_slope(bandwidths):
             steps = np.exp([-_STEP, _STEP])

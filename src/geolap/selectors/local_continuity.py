@@ -1,8 +1,8 @@
-"""Local continuity (LCMC): the number of neighbours whose graph embeds the data with its neighbourhoods kept.
+"""Local continuity (LCMC): the number of neighbors whose graph embeds the data with its neighborhoods kept.
 
 .. math:: M(k) = \\frac{1}{N k'} Σ_i |N_{k'}(x_i) ∩ N_{k'}(φ_k(x_i))| - \\frac{k'}{N - 1}
 
-where N_{k'} are the k' nearest neighbours in the data and in the embedding φ_k made from the k-nearest-neighbour graph; the
+where N_{k'} are the k' nearest neighbors in the data and in the embedding φ_k made from the k-nearest-neighbor graph; the
 last term is the agreement expected by chance.  The best k depends on the embedding, here the Laplacian eigenmap: that is the
 point of the method.
 
@@ -20,7 +20,7 @@ from sklearn.manifold import SpectralEmbedding
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from ..engines.base import in_unit_box
+from ..points import in_unit_box
 from ..search import Curve
 from ..validation import check_number, check_sample
 from .base import BandwidthSelector, least_of
@@ -29,16 +29,16 @@ __all__ = ["LocalContinuity"]
 
 
 class LocalContinuity(BandwidthSelector):
-    """Choose the number of neighbours k by how well the Laplacian eigenmap keeps neighbourhoods (Chen & Buja).
+    """Choose the number of neighbors k by how well the Laplacian eigenmap keeps neighborhoods (Chen & Buja).
 
-    The bandwidth is the mean distance to the k-th neighbour.
+    The bandwidth is the mean distance to the k-th neighbor.
 
     Parameters
     ----------
     n_components : int, default 2
         Dimension of the embedding.
     n_kept : int, default 10
-        k', the size of the neighbourhoods compared.
+        k', the size of the neighborhoods compared.
     n_sample : int or None, default 2000
         The method works on this many random points; None takes all.
     random_state : int, RandomState or None
@@ -71,29 +71,29 @@ class LocalContinuity(BandwidthSelector):
         X = X[check_sample(self.n_sample, len(X), random_state)]
         kept = min(self.n_kept, len(X) - 1)
         most = min(max(kept + 1, len(X) // 4), len(X) - 1)
-        distances, neighbours = NearestNeighbors(n_neighbors=most + 1).fit(X).kneighbors(X)
+        distances, neighbors = NearestNeighbors(n_neighbors=most + 1).fit(X).kneighbors(X)
         tried = np.unique(np.geomspace(min(3, most), most, 12).astype(int))
         seed = random_state.randint(2**31)
-        scores = np.array([self._score(X, k, neighbours[:, 1 : kept + 1], seed) for k in tried])
+        scores = np.array([self._score(X, k, neighbors[:, 1 : kept + 1], seed) for k in tried])
         bandwidths = distances[:, tried].mean(axis=0) * unit
         positive = bandwidths > 0
         if not positive.any():
             raise ValueError(
-                f"Neighbours must be at a distance for a graph; the {most} nearest of every point are at the same place: "
+                f"Neighbors must be at a distance for a graph; the {most} nearest of every point are at the same place: "
                 "remove duplicate points."
             )
         selection = least_of(Curve(bandwidths[positive], scores[positive][None]), "lcmc")
         k = tried[positive][np.argmin(np.abs(selection.bandwidths - selection.bandwidth))]
         return replace(selection, details={"n_neighbors": int(k), "tried": tried})
 
-    def _score(self, X, k, neighbours, seed):
+    def _score(self, X, k, neighbors, seed):
         """−M(k); 0, the agreement of chance, where the graph falls apart and has no embedding."""
         graph = NearestNeighbors(n_neighbors=k).fit(X).kneighbors_graph()
         graph = graph.maximum(graph.T)
         if connected_components(graph)[0] > 1 or len(X) < self.n_components + 2:
             return 0.0
         embedding = SpectralEmbedding(self.n_components, affinity="precomputed", random_state=seed).fit_transform(graph)
-        kept = neighbours.shape[1]
+        kept = neighbors.shape[1]
         found = NearestNeighbors(n_neighbors=kept).fit(embedding).kneighbors(return_distance=False)
-        agree = np.mean([len(np.intersect1d(a, b)) for a, b in zip(neighbours, found, strict=True)]) / kept
+        agree = np.mean([len(np.intersect1d(a, b)) for a, b in zip(neighbors, found, strict=True)]) / kept
         return -(agree - kept / (len(X) - 1))

@@ -1,6 +1,6 @@
 """Multiscale SVD (CLMR): the range of scales at which the data looks linear.
 
-The mean singular values σ_k(ε) of the local matrices Z (`geolap.local_spectrum`) are followed over ε.  With K an upper bound
+The mean singular values σ_k(ε) of the local matrices Z (`geolap.local_pca`) are followed over ε.  With K an upper bound
 on the dimension, the range is [ε_1, ε_2]: ε_1 is the smallest ε at which σ_{K+1}, the first that belongs to noise, is
 non-increasing, and ε_2 the smallest ε beyond at which σ_1 is non-decreasing.  The bandwidth is the middle of the range, the
 dimension the largest gap found in it.
@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..engines import make_engine
-from ..local_spectrum import largest_gap, local_singular_values
+from ..local_pca import largest_gap, local_singular_values
 from ..selection import Selection, Status
 from ..validation import check_n_sample, check_number
 from .base import BandwidthSelector, search_grid
@@ -35,7 +35,7 @@ class MultiscaleSVD(BandwidthSelector):
     n_sample : int or None, default 50
         Number of random points whose singular values are averaged; None takes all.
     random_state : int, RandomState or None
-    threads : int, optional
+    n_jobs : int, optional
 
     Attributes
     ----------
@@ -53,19 +53,19 @@ class MultiscaleSVD(BandwidthSelector):
     True
     """
 
-    def __init__(self, K=5, n_sample=50, random_state=None, *, threads=None):
+    def __init__(self, K=5, n_sample=50, random_state=None, *, n_jobs=None):
         self.K = K
         self.n_sample = n_sample
         self.random_state = random_state
-        self.threads = threads
+        self.n_jobs = n_jobs
 
     def _select(self, points, y):
         check_number("K", self.K, Integral, low=1)
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
-        engine = make_engine(points, threads=self.threads)
+        engine = make_engine(points, n_jobs=self.n_jobs)
         grid = search_grid(engine, engine.nearest(sample), len(points))
         K = min(self.K, max(1, points.shape[1] - 1))
-        sigma = local_singular_values(points, sample, grid, K + 1, threads=self.threads).mean(axis=0)
+        sigma = local_singular_values(points, sample, grid, K + 1, n_jobs=self.n_jobs).mean(axis=0)
         lower, upper = turning_points(sigma[:, K], sigma[:, 0])
         first, last = lower if lower is not None else 0, upper if upper is not None else len(grid) - 1
         inside = sigma[first : last + 1]

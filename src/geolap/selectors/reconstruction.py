@@ -1,9 +1,9 @@
-"""Rec: the bandwidth at which points are best reconstructed from their neighbours.
+"""Rec: the bandwidth at which points are best reconstructed from their neighbors.
 
 .. math:: R(ε) = Σ_i \\Big\\| x_i - \\frac{Σ_{j≠i} W_{ij} x_j}{Σ_{l≠i} W_{il}} \\Big\\|^2
 
 The rule that the paper compares with as Rec, reminiscent of locally linear embedding.  Only ratios of weights enter, so they
-are taken relative to the nearest neighbour's: at tiny ε a point is compared with its nearest neighbour, not with 0/0.
+are taken relative to the nearest neighbor's: at tiny ε a point is compared with its nearest neighbor, not with 0/0.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from ..engines import make_engine
-from ..engines.base import in_unit, in_unit_box
 from ..engines.threads import available_threads, in_order
 from ..kernel import ladder_weights, ladders
+from ..points import in_unit, in_unit_box
 from ..search import Curve, refine
 from ..validation import check_n_sample
 from .base import BandwidthSelector, least_of, search_grid
@@ -22,14 +22,14 @@ __all__ = ["Reconstruction"]
 
 
 class Reconstruction(BandwidthSelector):
-    """Choose the bandwidth that minimises the error of reconstructing points from their neighbours (the paper's Rec).
+    """Choose the bandwidth that minimizes the error of reconstructing points from their neighbors (the paper's Rec).
 
     Parameters
     ----------
     n_sample : int or None, default 2000
         Number of random points that are reconstructed, each from all others; None takes all.
     random_state : int, RandomState or None
-    threads : int, optional
+    n_jobs : int, optional
 
     Attributes
     ----------
@@ -45,25 +45,25 @@ class Reconstruction(BandwidthSelector):
     0.2
     """
 
-    def __init__(self, n_sample=2000, random_state=None, *, threads=None):
+    def __init__(self, n_sample=2000, random_state=None, *, n_jobs=None):
         self.n_sample = n_sample
         self.random_state = random_state
-        self.threads = threads
+        self.n_jobs = n_jobs
 
     def _select(self, points, y):
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
-        engine = make_engine(points, threads=self.threads)
+        engine = make_engine(points, n_jobs=self.n_jobs)
         X, unit = in_unit_box(points)
 
         def errors(bandwidths):
-            return reconstruction_errors(X, sample, in_unit(bandwidths, unit), threads=self.threads) * unit**2
+            return reconstruction_errors(X, sample, in_unit(bandwidths, unit), n_jobs=self.n_jobs) * unit**2
 
         grid = search_grid(engine, engine.nearest(sample), len(points))
         return least_of(refine(Curve(grid, errors(grid)), errors), "rec", random_state=random_state)
 
 
-def reconstruction_errors(X, sample, bandwidths, *, threads=None):
+def reconstruction_errors(X, sample, bandwidths, *, n_jobs=None):
     """‖x_i − weighted mean of the others‖² (n, m) for the sampled rows of X."""
     steps = ladders(bandwidths)
 
@@ -81,4 +81,4 @@ def reconstruction_errors(X, sample, bandwidths, *, threads=None):
 
     blocks = np.array_split(sample, -(-len(sample) // 64))
     label = f"reconstruction at {len(bandwidths)} bandwidths"
-    return np.vstack(list(in_order(of, blocks, threads=threads or available_threads(), label=label)))
+    return np.vstack(list(in_order(of, blocks, n_jobs=n_jobs or available_threads(), label=label)))

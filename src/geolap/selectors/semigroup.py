@@ -15,10 +15,10 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from ..engines import make_engine
-from ..engines.base import in_unit, in_unit_box
 from ..engines.threads import available_threads, checkpoint, in_order
 from ..kernel import gaussian
 from ..laplacian import transition
+from ..points import in_unit, in_unit_box
 from ..search import Curve, refine
 from ..validation import check_n_sample
 from .base import BandwidthSelector, least_of, search_grid
@@ -34,7 +34,7 @@ class Semigroup(BandwidthSelector):
     n_sample : int or None, default 200
         Number of random rows that are compared; None takes all.
     random_state : int, RandomState or None
-    threads : int, optional
+    n_jobs : int, optional
 
     Attributes
     ----------
@@ -50,27 +50,27 @@ class Semigroup(BandwidthSelector):
     'semigroup'
     """
 
-    def __init__(self, n_sample=200, random_state=None, *, threads=None):
+    def __init__(self, n_sample=200, random_state=None, *, n_jobs=None):
         self.n_sample = n_sample
         self.random_state = random_state
-        self.threads = threads
+        self.n_jobs = n_jobs
 
     def _select(self, points, y):
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
-        engine = make_engine(points, threads=self.threads)
+        engine = make_engine(points, n_jobs=self.n_jobs)
         X, unit = in_unit_box(points)
 
         def errors(bandwidths):
             both = np.concatenate([bandwidths, np.sqrt(2.0) * bandwidths])
             degrees = 1.0 + engine.row_sums(both)
-            return semigroup_errors(X, sample, in_unit(bandwidths, unit), degrees, threads=self.threads)
+            return semigroup_errors(X, sample, in_unit(bandwidths, unit), degrees, n_jobs=self.n_jobs)
 
         grid = search_grid(engine, engine.nearest(sample), len(points))
         return least_of(refine(Curve(grid, errors(grid)), errors), "semigroup", random_state=random_state, ends=False)
 
 
-def semigroup_errors(X, sample, bandwidths, degrees, *, threads=None):
+def semigroup_errors(X, sample, bandwidths, degrees, *, n_jobs=None):
     """L1 distance (n, m) between sampled rows of P_ε² and P_{√2ε}, from the degrees (N, 2m) at all ε and then all √2ε.
 
     P_ε² needs every row of P_ε, which are made and used block by block.
@@ -90,4 +90,4 @@ def semigroup_errors(X, sample, bandwidths, degrees, *, threads=None):
         return np.abs(twice - rows_of_p(sample, m + column, np.sqrt(2.0) * eps)).sum(axis=1)
 
     label = f"semigroup at {m} bandwidths"
-    return np.stack(list(in_order(of, range(m), threads=threads or available_threads(), label=label)), axis=1)
+    return np.stack(list(in_order(of, range(m), n_jobs=n_jobs or available_threads(), label=label)), axis=1)

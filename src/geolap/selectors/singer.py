@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..engines import spread_rows
-from ..local_spectrum import largest_gap, local_singular_values, vote
+from ..local_pca import largest_gap, local_singular_values, vote
+from ..points import spread_rows
 from ..validation import check_number
 from .base import BandwidthSelector
 from .geometric_consistency import GeometricConsistency

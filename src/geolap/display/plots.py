@@ -3,22 +3,22 @@
 =========================  =====================================================================
 `SelectionDisplay`         the curve behind a bandwidth, its minima, interval and bound
 `ComparisonDisplay`        every rule's curve on one axis
-`HealthDisplay`            effective neighbours and the parts of the graph against ε
+`HealthDisplay`            effective neighbors and the parts of the graph against ε
 `SingularValuesDisplay`    local singular values and the dimension against ε
 `DistortionDisplay`        how far each point is from agreement, on a map
 `MetricDisplay`            circles of the data, as a map shows them
 =========================  =====================================================================
 
-Colours are from the colour-blind safe palette of Okabe & Ito; scales of colour are cividis.  Needs matplotlib
+Colors are from the color-blind safe palette of Okabe & Ito; scales of color are cividis.  Needs matplotlib
 (``geolap[plot]``).
 """
 
 import numpy as np
 
-from .comparison import compare_bandwidths
-from .dimension import dimension_curve
-from .health import health_curve
-from .riemannian import indicatrices, riemannian_metric
+from ..dimension import dimension_curve
+from ..estimators.riemannian import indicatrices, riemannian_metric
+from ..graphs.health import health_curve
+from ..selectors.comparison import compare_bandwidths
 
 __all__ = [
     "PALETTE",
@@ -31,7 +31,7 @@ __all__ = [
     "plain_ticks",
 ]
 
-_CURVE, _CHOICE, _OTHER, _ARTEFACT = "#0072B2", "#D55E00", "#009E73", "#999999"
+_CURVE, _CHOICE, _OTHER, _ARTIFACT = "#0072B2", "#D55E00", "#009E73", "#999999"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DECADES = 4.0  # of singular values; below is rounding
 
@@ -66,7 +66,7 @@ class SelectionDisplay(_Display):
     Examples
     --------
     >>> import geolap
-    >>> from geolap.plots import SelectionDisplay
+    >>> from geolap.display.plots import SelectionDisplay
     >>> X = geolap.datasets.make_sphere(200, random_state=0).data
     >>> gc = geolap.GeometricConsistency(random_state=0).fit(X)
     >>> SelectionDisplay.from_estimator(gc).ax_.get_xscale()
@@ -89,13 +89,13 @@ class SelectionDisplay(_Display):
             ax.axvspan(*selection.interval, color=_CHOICE, alpha=0.15, lw=0, label="95 % interval")
         _mark(ax, selection.bandwidth)
         if selection.bound is not None and selection.bound < selection.bandwidths[-1]:
-            ax.axvspan(selection.bound, selection.bandwidths[-1], color=_ARTEFACT, alpha=0.2, lw=0, label="no longer local")
+            ax.axvspan(selection.bound, selection.bandwidths[-1], color=_ARTIFACT, alpha=0.2, lw=0, label="no longer local")
         for minimum in selection.minima:
-            colour = _CHOICE if minimum.local else _ARTEFACT
-            ax.plot(minimum.bandwidth, minimum.score, "o", ms=5, mfc="none", mec=colour, mew=1.5, zorder=3)
+            color = _CHOICE if minimum.local else _ARTIFACT
+            ax.plot(minimum.bandwidth, minimum.score, "o", ms=5, mfc="none", mec=color, mew=1.5, zorder=3)
         chosen = np.interp(np.log(selection.bandwidth), np.log(selection.bandwidths[finite]), selection.scores[finite])
         if chosen > 0 and selection.scores[finite].max() > 10 * max(chosen, 1.0):
-            ax.set_ylim(0, 4 * max(chosen, 1.0))  # GC⁻¹ grows beyond all bounds where points lose their neighbours
+            ax.set_ylim(0, 4 * max(chosen, 1.0))  # GC⁻¹ grows beyond all bounds where points lose their neighbors
         ax.set_ylabel(f"score ({selection.method})")
         _bandwidth_axis(ax, selection.bandwidths[0], selection.bandwidths[-1])
         ax.legend(frameon=False)
@@ -135,7 +135,7 @@ class ComparisonDisplay(_Display):
 
 
 class HealthDisplay(_Display):
-    """Effective neighbours (log axis), and the points in the largest part and the isolated ones (axis on the right).
+    """Effective neighbors (log axis), and the points in the largest part and the isolated ones (axis on the right).
 
     Parameters
     ----------
@@ -163,8 +163,8 @@ class HealthDisplay(_Display):
         curve = self.curve
         _, lower, median, upper, _ = curve.effective_neighbors.T
         ax.fill_between(curve.bandwidths, lower, upper, color=_CURVE, alpha=0.15, lw=0)
-        ax.loglog(curve.bandwidths, median, color=_CURVE, lw=1.5, label="effective neighbours, median and quartiles")
-        ax.set_ylabel("effective neighbours", color=_CURVE)
+        ax.loglog(curve.bandwidths, median, color=_CURVE, lw=1.5, label="effective neighbors, median and quartiles")
+        ax.set_ylabel("effective neighbors", color=_CURVE)
         _mark(ax, self.bandwidth)
         self.share_ax_ = ax.twinx()
         if curve.components is not None:
@@ -188,13 +188,13 @@ class HealthDisplay(_Display):
 
 
 class SingularValuesDisplay(_Display):
-    """Mean local singular values against ε on log axes, those above the largest gap in colour, with the dimension.
+    """Mean local singular values against ε on log axes, those above the largest gap in color, with the dimension.
 
     Parameters
     ----------
     curve : DimensionCurve
     bandwidth : float, optional
-        To mark; the colours tell the dimension there.
+        To mark; the colors tell the dimension there.
     scales : (float, float), optional
         A range of scales to shade, such as that of the method "clmr".
     """
@@ -224,7 +224,7 @@ class SingularValuesDisplay(_Display):
                 continue
             positive = np.where(values > 0, values, np.nan)
             ax.loglog(
-                curve.bandwidths, positive, color=_CURVE if inside else _ARTEFACT, lw=1.6 if inside else 0.8, label=label
+                curve.bandwidths, positive, color=_CURVE if inside else _ARTIFACT, lw=1.6 if inside else 0.8, label=label
             )
         largest = curve.singular_values.max()
         if largest > 0:
@@ -262,7 +262,7 @@ class DistortionDisplay(_Display):
         The map; its first two coordinates are drawn.
     distortion : ndarray (n,)
     rows : ndarray of int (n,), optional
-        The points that these are the distortions of, if not of all; the others are grey.
+        The points that these are the distortions of, if not of all; the others are gray.
     """
 
     def __init__(self, embedding, distortion, rows=None):
@@ -308,7 +308,7 @@ class MetricDisplay(_Display):
     radius : float, optional
         Of the circles, in the unit of the data; by default such that they can be seen.
     labels : array-like (n_points,), optional
-        Classes or numbers that colour the points.
+        Classes or numbers that color the points.
     """
 
     def __init__(self, metric, radius=None, labels=None):
@@ -330,12 +330,12 @@ class MetricDisplay(_Display):
         from matplotlib.collections import LineCollection
 
         places = _two_coordinates(self.metric.embedding)
-        colours: dict = {"color": _CURVE}
+        colors: dict = {"color": _CURVE}
         if self.labels is not None:
             values, codes = np.unique(np.asarray(self.labels), return_inverse=True)
             few = len(values) <= len(PALETTE)
-            colours = {"c": [PALETTE[code] for code in codes]} if few else {"c": codes, "cmap": "cividis"}
-        ax.scatter(*places.T, s=5, lw=0, alpha=0.7, **colours)
+            colors = {"c": [PALETTE[code] for code in codes]} if few else {"c": codes, "cmap": "cividis"}
+        ax.scatter(*places.T, s=5, lw=0, alpha=0.7, **colors)
         outlines, radius = indicatrices(places, self.metric.dual[:, :2, :2], radius=self.radius)
         ax.add_collection(LineCollection(list(outlines), colors="black", linewidths=0.9))
         ax.set_title(f"circles of radius {radius:.3g} on the data", fontsize="medium")

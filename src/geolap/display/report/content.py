@@ -1,7 +1,7 @@
 """What a report says: points, a `Selection` and labels in, one frozen value with every number and sentence out.
 
 Everything that costs time happens here, and all of it can be missing: a part that is too expensive or fails leaves a
-sentence in its place.  How it looks is decided in `geolap.report.page`, which knows no geometry.
+sentence in its place.  How it looks is decided in `geolap.display.report.page`, which knows no geometry.
 """
 
 import warnings
@@ -11,19 +11,19 @@ import numpy as np
 from scipy.linalg import orthogonal_procrustes
 from sklearn.utils import check_random_state
 
-from ..comparison import ComparisonRow, compare_bandwidths
-from ..dimension import DimensionCurve, dimension_curve
-from ..embedding import LaplacianEigenmap
-from ..engines.threads import one_blas_thread
-from ..forecasts import forecast
-from ..health import HealthCurve, health_curve
-from ..kernel import convert_bandwidth
-from ..riemannian import dual_metric_of_map, indicatrices
-from ..selection import Selection, Status
-from ..selectors import GeometricConsistency
-from ..validation import check_points
+from ...dimension import DimensionCurve, dimension_curve
+from ...engines.threads import one_blas_thread
+from ...estimators.maps import LaplacianEigenmap
+from ...estimators.riemannian import dual_metric_of_map, indicatrices
+from ...graphs.forecast import forecast
+from ...graphs.health import HealthCurve, health_curve
+from ...kernel import convert_bandwidth
+from ...selection import Selection, Status
+from ...selectors import GeometricConsistency
+from ...selectors.comparison import ComparisonRow, compare_bandwidths
+from ...validation import check_points
 
-__all__ = ["Colouring", "MapView", "ReportContent", "Rival", "Snippet", "content_of", "content_of_selection"]
+__all__ = ["Coloring", "MapView", "ReportContent", "Rival", "Snippet", "content_of", "content_of_selection"]
 
 # Rules that are asked, and of how many points: so that each answers within seconds.
 _MOST_ASKED = 20_000
@@ -99,8 +99,8 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Colouring:
-    """What colours the points: ``categories`` and each point's position among them, or ``values`` on a scale."""
+class Coloring:
+    """What colors the points: ``categories`` and each point's position among them, or ``values`` on a scale."""
 
     title: str
     categories: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ class ReportContent:
     health : HealthCurve or None
     dimension : DimensionCurve or None
     maps : tuple of MapView
-    colouring : Colouring or None
+    coloring : Coloring or None
     remarks : dict
         For a part of the report ("rivals", "maps", …), a sentence on what is missing or estimated.
     """
@@ -183,7 +183,7 @@ class ReportContent:
     health: HealthCurve | None = None
     dimension: DimensionCurve | None = None
     maps: tuple[MapView, ...] = ()
-    colouring: Colouring | None = None
+    coloring: Coloring | None = None
     remarks: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -195,7 +195,7 @@ class ReportContent:
             facts.append((what, f"{selection.interval[0]:.4g} – {selection.interval[1]:.4g}"))
         if self.health is not None:
             at, median = np.log(self.health.bandwidths), np.log(self.health.effective_neighbors[:, 2])
-            facts.append(("neighbours (median)", f"{np.exp(np.interp(np.log(selection.bandwidth), at, median)):.3g}"))
+            facts.append(("neighbors (median)", f"{np.exp(np.interp(np.log(selection.bandwidth), at, median)):.3g}"))
         if selection.bound is not None:
             facts.append(("local up to ε", f"{selection.bound:.4g}"))
         if self.vote[0]:
@@ -214,7 +214,7 @@ def _vote(dimension, bandwidth):
 
 
 def content_of_selection(selection, *, name=None) -> ReportContent:
-    """What can be said without the points: the curve, neighbours of the evaluation points, code."""
+    """What can be said without the points: the curve, neighbors of the evaluation points, code."""
     name = _name(name)
     return ReportContent(name, _answer(selection, name), selection, _snippets(selection), health=_known_health(selection))
 
@@ -269,7 +269,7 @@ def content_of(X, *, selection=None, comparison=None, labels=None, name=None, ra
         health=health_curve(points, scales, random_state=seed),
         dimension=dimension,
         maps=maps,
-        colouring=_density(density) if given is None else _colouring(given),
+        coloring=_density(density) if given is None else _coloring(given),
         remarks=remarks,
     )
 
@@ -323,7 +323,7 @@ def _pulled(maps):
 
 
 def _known_health(selection):
-    """Neighbours of the evaluation points, as far as the selection remembers them."""
+    """Neighbors of the evaluation points, as far as the selection remembers them."""
     if not {"effective_neighbors", "share", "scanned"} <= set(selection.details):
         return None
     effective, share = selection.details["effective_neighbors"], selection.details["share"]
@@ -332,7 +332,7 @@ def _known_health(selection):
         n_points=round(float(np.median(effective[:, -1]) / share[-1])),
         components=None,
         largest_component=None,
-        isolated=(effective < 1.0002).mean(axis=0),  # neighbours of weight 1e-4 together: none within 3ε
+        isolated=(effective < 1.0002).mean(axis=0),  # neighbors of weight 1e-4 together: none within 3ε
         effective_neighbors=np.quantile(effective, (0.0, 0.25, 0.5, 0.75, 1.0), axis=0).T,
     )
 
@@ -478,9 +478,9 @@ def _is_missing(label):
     return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
 
 
-def _colouring(labels):
+def _coloring(labels):
     if labels.dtype.kind == "f":
-        return Colouring("label", values=labels)
+        return Coloring("label", values=labels)
     names, counts = np.unique([label for label in labels if label is not None], return_counts=True)
     kept = names[np.argsort(-counts, kind="stable")][:_MOST_CATEGORIES].tolist()
     categories = sorted(kept, key=lambda label: (_number(label) is None, _number(label), label))
@@ -491,7 +491,7 @@ def _colouring(labels):
     if (codes < 0).any():
         codes[codes < 0] = len(categories)
         categories.append(_NO_LABEL)
-    return Colouring("label", tuple(categories), codes)
+    return Coloring("label", tuple(categories), codes)
 
 
 def _number(label):
@@ -507,4 +507,4 @@ def _density(degrees):
     if not len(known) or not np.median(known) > 0:
         return None
     with np.errstate(divide="ignore"):
-        return Colouring("density, log₂ of its ratio to the median", values=np.log2(degrees / np.median(known)))
+        return Coloring("density, log₂ of its ratio to the median", values=np.log2(degrees / np.median(known)))

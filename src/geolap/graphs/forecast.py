@@ -2,9 +2,9 @@
 
 from numbers import Integral
 
-from .engines import Cost, engine_for, map_cost, selection_cost
-from .engines.threads import available_threads
-from .validation import check_choice, check_number
+from ..engines import Cost, engine_for, map_cost, selection_cost
+from ..engines.threads import available_threads
+from ..validation import check_choice, check_number
 
 __all__ = ["forecast"]
 
@@ -18,7 +18,7 @@ def forecast(
     n_sample=200,
     n_neighbors=50,
     n_landmarks=None,
-    threads=None,
+    n_jobs=None,
 ) -> Cost:
     """What choosing the bandwidth of these points, or a map of them, will cost.
 
@@ -32,13 +32,13 @@ def forecast(
         `geolap.GeometricConsistency`, or `geolap.LaplacianEigenmap` with its bandwidth chosen by it.
     exact : bool, default False
         As in `geolap.GeometricConsistency`.
-    engine : {"auto", "tiled", "dense", "device", "neighbors"}
+    engine : {"auto", "tiled", "dense", "device", "cells"}
     n_sample : int, default 200
     n_neighbors : int, default 50
-        For a map: neighbours that each point is joined with.
+        For a map: neighbors that each point is joined with.
     n_landmarks : int, optional
         For a map carried by so many landmarks instead.
-    threads : int, optional
+    n_jobs : int, optional
 
     Returns
     -------
@@ -50,7 +50,7 @@ def forecast(
     >>> import geolap
     >>> cost = geolap.forecast((1_000_000, 13))
     >>> cost.engine
-    'neighbors'
+    'cells'
     >>> geolap.forecast((1_000_000, 13), engine="dense").fits
     False
     >>> geolap.forecast((1_000_000, 13), "map", n_neighbors=50).memory < 12e9
@@ -62,12 +62,12 @@ def forecast(
     check_number("n_points", n, Integral, low=1)
     check_number("n_features", r, Integral, low=1)
     check_choice("task", task, ("selection", "map"))
-    check_choice("engine", engine, ("auto", "tiled", "dense", "device", "neighbors"))
-    threads, n_sample = threads or available_threads(), min(n, n_sample or n)
+    check_choice("engine", engine, ("auto", "tiled", "dense", "device", "cells"))
+    n_jobs, n_sample = n_jobs or available_threads(), min(n, n_sample or n)
     name = engine_for(X, exact=exact) if engine == "auto" else engine
     if task == "map":
-        return map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_sample=n_sample, threads=threads)
-    return selection_cost(name, n, r, n_sample=n_sample, threads=threads)
+        return map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_sample=n_sample, n_jobs=n_jobs)
+    return selection_cost(name, n, r, n_sample=n_sample, n_jobs=n_jobs)
 
 
 class _Shape:

@@ -1,4 +1,4 @@
-"""Health of a graph before it is built: components, isolated points, neighbours, size.
+"""Health of a graph before it is built: components, isolated points, neighbors, size.
 
 The graph at bandwidth ε joins points up to ``cutoff``·ε apart (3ε by default, where the weight is 1e-4).  Its components at
 all bandwidths at once are those of single linkage: the graph falls in two wherever an edge of the minimum spanning tree is
@@ -12,9 +12,9 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
-from .engines import make_engine
-from .engines.base import in_unit, in_unit_box
-from .validation import check_bandwidths, check_n_sample, check_number, check_points
+from ..engines import make_engine
+from ..points import in_unit, in_unit_box
+from ..validation import check_bandwidths, check_n_sample, check_number, check_points
 
 __all__ = ["GraphHealth", "HealthCurve", "graph_health", "health_curve"]
 
@@ -65,12 +65,12 @@ class GraphHealth:
         )
         return (
             f"{self.n_points} points at bandwidth {self.bandwidth:.4g}: {parts}; {self.isolated} isolated, "
-            f"{self.duplicates} duplicates; effective neighbours {self.effective_neighbors[2]:.3g} (median); "
+            f"{self.duplicates} duplicates; effective neighbors {self.effective_neighbors[2]:.3g} (median); "
             f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"
         )
 
     def _repr_html_(self):
-        from .notebook import card, table
+        from ..display.notebook import card, table
 
         least, lower, median, upper, most = (f"{q:.3g}" for q in self.effective_neighbors)
         rows = [
@@ -78,14 +78,14 @@ class GraphHealth:
             ("points in the largest", self.largest_component),
             ("isolated points", self.isolated),
             ("duplicates", self.duplicates),
-            ("effective neighbours", f"{median} (quartiles {lower} to {upper}, range {least} to {most})"),
+            ("effective neighbors", f"{median} (quartiles {lower} to {upper}, range {least} to {most})"),
             ("sparse matrix", f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"),
         ]
         return card(f"Graph of {self.n_points} points at bandwidth {self.bandwidth:.4g}", table((), rows))
 
 
-def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, threads=None):
-    """Components, isolated points, effective neighbours and size of a graph, without building it.
+def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, n_jobs=None):
+    """Components, isolated points, effective neighbors and size of a graph, without building it.
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, 
     cutoff : float, default 3.0
         Points farther apart than ``cutoff``·ε are not joined.
     n_sample : int or None, default 1000
-        Rows from which neighbours and nonzeros are estimated; None takes all.
+        Rows from which neighbors and nonzeros are estimated; None takes all.
     random_state : int, RandomState or None
-    threads : int, optional
+    n_jobs : int, optional
 
     Returns
     -------
@@ -117,7 +117,7 @@ def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, 
     radius = float(cutoff * in_unit([eps], unit)[0])
     labels = components_within(box, radius)
     sizes = np.bincount(labels)
-    sums, squares = 1.0 + make_engine(points, threads=threads).row_sums(eps / np.sqrt([1.0, 2.0]), sample).T
+    sums, squares = 1.0 + make_engine(points, n_jobs=n_jobs).row_sums(eps / np.sqrt([1.0, 2.0]), sample).T
     joined = sum(int((cdist(box[rows], box) <= radius).sum()) for rows in np.array_split(sample, -(-len(sample) // 256)))
     nonzeros = round(joined * len(points) / len(sample))
     index_bytes = 4 if nonzeros < 2**31 else 8
@@ -161,8 +161,8 @@ class HealthCurve:
     cutoff: float = 3.0
 
 
-def health_curve(X, bandwidths, *, cutoff=3.0, n_sample=200, random_state=None, threads=None):
-    """Components, isolated points and effective neighbours of graphs at several bandwidths, without building them.
+def health_curve(X, bandwidths, *, cutoff=3.0, n_sample=200, random_state=None, n_jobs=None):
+    """Components, isolated points and effective neighbors of graphs at several bandwidths, without building them.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ def health_curve(X, bandwidths, *, cutoff=3.0, n_sample=200, random_state=None, 
     cutoff : float, default 3.0
         Points farther apart than ``cutoff``·ε are not joined.
     n_sample : int or None, default 200
-        Points whose effective neighbours are counted; None takes all.
+        Points whose effective neighbors are counted; None takes all.
     random_state : int, RandomState or None
-    threads : int, optional
+    n_jobs : int, optional
 
     Returns
     -------
@@ -191,7 +191,7 @@ def health_curve(X, bandwidths, *, cutoff=3.0, n_sample=200, random_state=None, 
     bandwidths = np.sort(check_bandwidths(bandwidths))
     check_number("cutoff", cutoff, low=0, open_low=True)
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
-    engine = make_engine(points, threads=threads)
+    engine = make_engine(points, n_jobs=n_jobs)
     scales = np.concatenate([bandwidths, bandwidths / np.sqrt(2.0)])  # W² at ε is W at ε/√2
     sums, squares = np.split(1.0 + engine.row_sums(scales, sample), 2, axis=1)
     components = largest = None

@@ -6,26 +6,34 @@ would lose a zero.
 """
 
 import warnings
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
+from sklearn.base import clone
 
-from ..kernel import gaussian
-from ..validation import check_number
-from .base import in_unit, in_unit_box
-from .blocks import blocks
-from .threads import Scratch, available_threads, in_order
+from ..engines.blocks import blocks
+from ..engines.cost import graph_memory, neighbor_entries
+from ..engines.threads import Scratch, available_threads, in_order
+from ..memory import require_memory
+from ..pairs import ZERO, Pairs
+from ..points import in_unit, in_unit_box
+from ..validation import check_number, host_array
 
-__all__ = ["Pairs", "all_pairs", "check_distances", "given_pairs", "nearest_neighbors", "nearest_pairs", "pairs_within"]
+__all__ = [
+    "all_pairs",
+    "check_distances",
+    "find_pairs",
+    "fitted_neighbors",
+    "given_pairs",
+    "nearest_neighbors",
+    "nearest_pairs",
+    "pairs_within",
+]
 
-# What stands for a squared distance of zero.
-ZERO = 1e-300
 # Up to this many features a k-d tree is faster than looking at all pairs.
 _FEATURES_FOR_TREE = 15
 _SIDE = 768
@@ -35,48 +43,7 @@ _POINTS_FOR_FAISS, _SHARE_OF_CELLS = 50_000, 16
 _QUERIES, _ROWS, _HELD = 2**16, 2**12, 2**24
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Squared distances between points.
-
-    Attributes
-    ----------
-    sqdist : ndarray or csr_array (N, N)
-        Symmetric, in units of ``unit``², over ρ_i ρ_j once `scaled`.
-    unit : float
-    """
-
-    sqdist: np.ndarray | sparse.csr_array
-    unit: float
-
-    @property
-    def n_points(self) -> int:
-        return self.sqdist.shape[0]
-
-    def scaled(self, rho) -> "Pairs":
-        """Distances over √(ρ_i ρ_j)."""
-        S: Any = self.sqdist
-        if not sparse.issparse(S):
-            return replace(self, sqdist=S / (rho[:, None] * rho))
-        data = S.data / (np.repeat(rho, np.diff(S.indptr)) * rho[S.indices])
-        return replace(self, sqdist=sparse.csr_array((np.maximum(data, ZERO), S.indices, S.indptr), shape=S.shape))
-
-    def weights(self, bandwidth, *, cutoff=None, dtype=float):
-        """W of every pair, 1 on the diagonal, dense or sparse."""
-        eps = in_unit([bandwidth], self.unit)[0]
-        S: Any = self.sqdist
-        with np.errstate(under="ignore"):
-            if not sparse.issparse(S):
-                return gaussian(S, eps, cutoff=cutoff).astype(dtype, copy=False)
-            data = gaussian(S.data, eps, cutoff=cutoff).astype(dtype, copy=False)
-        W = sparse.csr_array((data, S.indices, S.indptr), shape=S.shape)
-        if cutoff is not None:
-            W = W.copy()  # the pattern is not ours to change
-            W.eliminate_zeros()
-        return W
-
-
-def all_pairs(X, *, threads=None) -> Pairs:
+def all_pairs(X, *, n_jobs=None) -> Pairs:
     """All pairs, as a full matrix."""
     X, unit = in_unit_box(X)
     sqdist = np.empty((len(X), len(X)))
@@ -92,13 +59,13 @@ def all_pairs(X, *, threads=None) -> Pairs:
             sqdist[np.ix_(order[J.rows], order[I.rows])] = found.T
 
     tiles = [(I, J) for k, I in enumerate(parts) for J in parts[k:]]
-    for _ in in_order(of, tiles, threads=threads or available_threads(), label="distances"):
+    for _ in in_order(of, tiles, n_jobs=n_jobs or available_threads(), label="distances"):
         pass
     np.fill_diagonal(sqdist, 0.0)
     return Pairs(0.5 * (sqdist + sqdist.T), unit)
 
 
-def pairs_within(X, radius, *, rho=None, narrowest=None, threads=None) -> Pairs:
+def pairs_within(X, radius, *, rho=None, narrowest=None, n_jobs=None) -> Pairs:
     """Pairs at most ``radius`` apart (over √(ρ_i ρ_j)), by tiles of points that stand together.
 
     Distances are accurate enough for bandwidths from ``narrowest`` (by default a tenth of the radius) on.
@@ -121,7 +88,7 @@ def pairs_within(X, radius, *, rho=None, narrowest=None, threads=None) -> Pairs:
         return row.astype(np.int16), column.astype(np.int16), np.maximum(sqdist[row, column], ZERO)
 
     tiles = [(I, J) for k, I in enumerate(parts) for J in parts[k:] if I.distance(J) <= radius]
-    found = list(in_order(of, tiles, threads=threads or available_threads(), label="pairs within the cut-off"))
+    found = list(in_order(of, tiles, n_jobs=n_jobs or available_threads(), label="pairs within the cut-off"))
     counts = np.zeros(len(X), dtype=np.int64)
     for (I, J), (row, column, _) in zip(tiles, found, strict=True):
         counts[order[I.rows]] += np.bincount(row, minlength=len(I.points))
@@ -148,9 +115,9 @@ def pairs_within(X, radius, *, rho=None, narrowest=None, threads=None) -> Pairs:
     return Pairs(sparse.csr_array((data, indices, ends.astype(index)), shape=(len(X), len(X))), unit)
 
 
-def nearest_pairs(X, n_neighbors, *, threads=None) -> Pairs:
+def nearest_pairs(X, n_neighbors, *, n_jobs=None) -> Pairs:
     """Pairs of which one is among the ``n_neighbors`` nearest of the other."""
-    distances, columns = nearest_neighbors(X, n_neighbors, threads=threads)
+    distances, columns = nearest_neighbors(X, n_neighbors, n_jobs=n_jobs)
     unit = float(distances.max()) or 1.0
     distances /= unit
     np.square(distances, out=distances)
@@ -159,7 +126,7 @@ def nearest_pairs(X, n_neighbors, *, threads=None) -> Pairs:
 
 
 def _of_either(sqdist, columns):
-    """The symmetric graph of neighbours (N, k), each row with its diagonal: only what one side misses is ever copied."""
+    """The symmetric graph of neighbors (N, k), each row with its diagonal: only what one side misses is ever copied."""
     n, k = columns.shape
     some = max(1, _HELD // k**2)
     missed = np.empty((n, k), dtype=bool)
@@ -184,11 +151,11 @@ def _of_either(sqdist, columns):
     return sparse.csr_array((data, indices, ends.astype(index)), shape=(n, n))
 
 
-def nearest_neighbors(X, n_neighbors, *, threads=None):
+def nearest_neighbors(X, n_neighbors, *, n_jobs=None):
     """Distances (N, k) to the k nearest other points, ascending, and which points they are (N, k).
 
     Exact, unless there are more than 50 000 points in more than 15 dimensions and faiss is installed: then distances are
-    exact, but a few neighbours may be missed.
+    exact, but a few neighbors may be missed.
     """
     check_number("n_neighbors", n_neighbors, Integral, low=1)
     if n_neighbors >= len(X):
@@ -196,30 +163,30 @@ def nearest_neighbors(X, n_neighbors, *, threads=None):
             f"n_neighbors must be less than the number of points; {n_neighbors} was given for {len(X)} points: lower it."
         )
     X, unit = in_unit_box(X)
-    k, threads = n_neighbors + 1, threads or available_threads()
+    k, n_jobs = n_neighbors + 1, n_jobs or available_threads()
     if X.shape[1] <= _FEATURES_FOR_TREE:
         search = _nearest_by_tree
     elif len(X) > _POINTS_FOR_FAISS and find_spec("faiss") is not None:
         search = _nearest_by_faiss
     else:
         search = _nearest_by_brute_force
-    distances, columns = search(X, k, threads)
+    distances, columns = search(X, k, n_jobs)
     # The point itself comes first, unless duplicates crowd it out: then the last of them goes.
     own = columns == np.arange(len(X))[:, None]
     own[~own.any(axis=1), -1] = True
     return distances[~own].reshape(len(X), -1) * unit, columns[~own].reshape(len(X), -1)
 
 
-def _nearest_by_tree(X, k, threads):
+def _nearest_by_tree(X, k, n_jobs):
     tree = cKDTree(X)
     distances, columns = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.int32)
     for first in range(0, len(X), _QUERIES):
         rows = tree.indices[first : first + _QUERIES]  # points that stand together ask for the same memory
-        distances[rows], columns[rows] = tree.query(X[rows], k, workers=threads)
+        distances[rows], columns[rows] = tree.query(X[rows], k, workers=n_jobs)
     return distances, columns
 
 
-def _nearest_by_faiss(X, k, threads):
+def _nearest_by_faiss(X, k, n_jobs):
     """Nearest points among those of the nearest cells, in order of their exact distances."""
     import faiss
 
@@ -228,7 +195,7 @@ def _nearest_by_faiss(X, k, threads):
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], n_cells)
     index.cp.min_points_per_centroid = 1
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(threads)
+    faiss.omp_set_num_threads(n_jobs)
     index.train(points)
     index.add(points)
     index.nprobe = max(1, n_cells // _SHARE_OF_CELLS)
@@ -243,7 +210,7 @@ def _nearest_by_faiss(X, k, threads):
     return distances, columns
 
 
-def _nearest_by_brute_force(X, k, threads):
+def _nearest_by_brute_force(X, k, n_jobs):
     """Distances and columns (N, k) of the nearest points, the point itself counted, tile by tile, nearest tiles first."""
     parts, order = blocks(X, _SIDE)
     scratch = Scratch()
@@ -266,7 +233,7 @@ def _nearest_by_brute_force(X, k, threads):
         return np.take_along_axis(exact, rank, axis=1), np.take_along_axis(columns, rank, axis=1)
 
     distances, columns = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.int32)
-    found = in_order(of, parts, threads=threads, label=f"{k - 1} nearest neighbours")
+    found = in_order(of, parts, n_jobs=n_jobs, label=f"{k - 1} nearest neighbors")
     for I, (d, c) in zip(parts, found, strict=True):
         distances[order[I.rows]], columns[order[I.rows]] = d, c
     return distances, columns
@@ -334,3 +301,36 @@ def _symmetric(directed):
     both.setdiag(ZERO)
     index = np.int32 if both.nnz < 2**31 else np.int64  # the narrower is what most solvers accept
     return sparse.csr_array((both.data, both.indices.astype(index), both.indptr.astype(index)), shape=both.shape)
+
+
+def find_pairs(X, *, n_neighbors=None, neighbors=None, n_jobs=None) -> Pairs | None:
+    """The pairs of the graph that the parameters ask for; None if all pairs count.
+
+    ``neighbors`` may be a matrix of distances, or a transformer that makes one from the points, such as scikit-learn's
+    KNeighborsTransformer.
+    """
+    if neighbors is None and n_neighbors is None:
+        return None
+    X = host_array(X)
+    if neighbors is None:
+        what = f"A graph that joins {len(X)} points with their {n_neighbors} nearest"
+        require_memory(graph_memory(neighbor_entries(len(X), n_neighbors)), what, "lower n_neighbors, or use n_landmarks")
+        return nearest_pairs(X, n_neighbors, n_jobs=n_jobs)
+    if n_neighbors is not None:
+        raise ValueError(
+            f"Either n_neighbors or neighbors says which pairs count; both n_neighbors={n_neighbors!r} and neighbors were "
+            "given: leave out one of them."
+        )
+    if isinstance(neighbors, Pairs):
+        return neighbors
+    return given_pairs(fitted_neighbors(neighbors, X)[0], len(X))
+
+
+def fitted_neighbors(neighbors, X):
+    """A matrix of distances from a matrix or a transformer, and the fitted transformer (None for a matrix)."""
+    if not hasattr(neighbors, "fit_transform"):
+        return neighbors, None
+    if getattr(neighbors, "mode", "distance") != "distance":
+        raise ValueError(f"A transformer must give distances; its mode is {neighbors.mode!r}: set mode='distance'.")
+    finder = clone(neighbors)
+    return finder.fit_transform(X), finder

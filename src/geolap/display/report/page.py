@@ -16,7 +16,7 @@ from importlib.resources import files
 from .content import ReportContent
 from .figures import (
     category_style,
-    colour_limits,
+    color_limits,
     dimension_figure,
     health_figure,
     map_figure,
@@ -127,7 +127,7 @@ def _why(content):
         "The curve is the distortion: how far the metric of the graph is from that of the data, on average over evaluation "
         "points, with its standard error. The lower the better."
         if selection.method in ("gc", "gc_inverse")
-        else "The curve is what the rule minimises."
+        else "The curve is what the rule minimizes."
     )
     key = [("line", "@curve", "score"), ("line", "@choice", f"ε̂ = {chosen}")]
     if selection.interval is not None:
@@ -135,9 +135,9 @@ def _why(content):
     if any(m.local for m in selection.minima):
         key.append(("ring", "@choice", "minimum"))
     if selection.bound is not None and selection.bound < selection.bandwidths[-1]:
-        key.append(("box", "@beyond", "neighbourhoods no longer local"))
+        key.append(("box", "@beyond", "neighborhoods no longer local"))
     if any(not m.local for m in selection.minima):
-        key.append(("x", "@artefact", "artefact: the scale of the whole data set"))
+        key.append(("x", "@artifact", "artifact: the scale of the whole data set"))
     if any(rival.bandwidth is not None for rival in content.rivals):
         key.append(("diamond", "@rival", "other rules, with their ranges"))
     rows = [
@@ -145,7 +145,7 @@ def _why(content):
             f"{m.bandwidth:.4g}",
             f"{m.score:.4g}",
             "" if m.share is None else f"{m.share:.0%}",
-            "artefact"
+            "artifact"
             if not m.local
             else "chosen"
             if m.bandwidth == selection.bandwidth
@@ -156,7 +156,7 @@ def _why(content):
         for m in selection.minima
     ]
     minima = _table(
-        ("minimum at ε", "score", "neighbourhood holds", "what it is"), rows, chosen=lambda row: row[3] == "chosen"
+        ("minimum at ε", "score", "neighborhood holds", "what it is"), rows, chosen=lambda row: row[3] == "chosen"
     )
     curve = _table(
         ("ε", "score"), [(f"{e:.5g}", f"{s:.5g}") for e, s in zip(selection.bandwidths, selection.scores, strict=True)]
@@ -164,7 +164,7 @@ def _why(content):
     others = ""
     if content.rivals:
         others = "<h3>Other rules</h3>" + _table(
-            ("rule", "ε̂", "range", "neighbours", "parts", "isolated", "seconds", "remark"),
+            ("rule", "ε̂", "range", "neighbors", "parts", "isolated", "seconds", "remark"),
             [
                 (
                     r.method,
@@ -195,10 +195,10 @@ def _graph(content):
         return None
     text = (
         "Every scale makes another graph. Too small, and it falls into parts with isolated points; too large, and every "
-        "point is a neighbour of every other, so that nothing local is left."
+        "point is a neighbor of every other, so that nothing local is left."
     )
-    key = [("line", "@curve", "effective neighbours, median and quartiles")]
-    columns = ["ε", "neighbours: quartile", "median", "quartile", "isolated"]
+    key = [("line", "@curve", "effective neighbors, median and quartiles")]
+    columns = ["ε", "neighbors: quartile", "median", "quartile", "isolated"]
     rows = [
         [f"{e:.5g}", f"{q[1]:.4g}", f"{q[2]:.4g}", f"{q[3]:.4g}", f"{alone:.1%}"]
         for e, q, alone in zip(health.bandwidths, health.effective_neighbors, health.isolated, strict=True)
@@ -213,7 +213,7 @@ def _graph(content):
         counted = f"Over evaluation points, which are joined with others up to {health.cutoff:g}ε apart."
     key.append(("dash", "@choice", "isolated points"))
     figure = health_figure(content)
-    words = "Effective neighbours and connected parts of the graph against bandwidth."
+    words = "Effective neighbors and connected parts of the graph against bandwidth."
     html = (
         f'<section id="graph"><h2>What the graph is like</h2><p>{text}</p>'
         f'{_figure("health", words, key, figure)}<p class="remark">{counted}</p>'
@@ -249,26 +249,26 @@ def _maps(content):
     ]
     table = _table(("bandwidth", "parts of the graph", "radius of the circles", "remark"), rows, texts=("remark",))
     html = (
-        f'<section id="maps"><h2>What the map looks like</h2><p>{text}</p>{_colour_key(content.colouring)}'
+        f'<section id="maps"><h2>What the map looks like</h2><p>{text}</p>{_color_key(content.coloring)}'
         f'<div class="maps">{"".join(views)}</div>{_remark(content, "outliers")}{_remark(content, "maps")}'
         f"{_details('The numbers', table)}</section>"
     )
     return html, charts
 
 
-def _colour_key(colouring):
-    if colouring is None:
+def _color_key(coloring):
+    if coloring is None:
         return ""
-    if colouring.codes is None:
-        low, high = colour_limits(colouring)
+    if coloring.codes is None:
+        low, high = color_limits(coloring)
         return (
-            f'<ul class="key"><li>{escape(colouring.title)}: {low:.3g} <span class="gradient" role="img" '
+            f'<ul class="key"><li>{escape(coloring.title)}: {low:.3g} <span class="gradient" role="img" '
             f'aria-label="from dark blue to yellow"></span> {high:.3g}</li></ul>'
         )
     items = []
-    for code, category in enumerate(colouring.categories):
-        colour, symbol = category_style(code, colouring.categories)
-        items.append((symbol, colour, category if len(category) <= 60 else category[:59] + "…"))
+    for code, category in enumerate(coloring.categories):
+        color, symbol = category_style(code, coloring.categories)
+        items.append((symbol, color, category if len(category) <= 60 else category[:59] + "…"))
     return _key(items)
 
 
@@ -280,10 +280,10 @@ def _dimension(content):
     finding = (
         f"The largest gap between them tells the dimension: at ε̂ {share:.0%} of the evaluation points vote for {dimension}."
         if dimension
-        else "At ε̂ no evaluation point has neighbours."
+        else "At ε̂ no evaluation point has neighbors."
     )
-    text = f"Singular values of small neighbourhoods count the directions in which the data extends. {finding}"
-    key = [("line", "@curve", "σ of the tangent directions"), ("line", "@artefact", "σ of the others")]
+    text = f"Singular values of small neighborhoods count the directions in which the data extends. {finding}"
+    key = [("line", "@curve", "σ of the tangent directions"), ("line", "@artifact", "σ of the others")]
     key.append(("line", "@choice", "dimension that most points vote for"))
     if any(r.method == "clmr" and r.interval for r in content.rivals):
         key.append(("box", "@band", "scales at which singular values tell signal from noise (clmr)"))
@@ -350,9 +350,9 @@ _MARKS = {
 
 def _key(items):
     marks = (
-        f'<li><svg width="18" height="12" aria-hidden="true">{_MARKS[mark].format(f"var(--{colour[1:]})")}</svg>'
+        f'<li><svg width="18" height="12" aria-hidden="true">{_MARKS[mark].format(f"var(--{color[1:]})")}</svg>'
         f"{escape(text)}</li>"
-        for mark, colour, text in items
+        for mark, color, text in items
     )
     return f'<ul class="key">{"".join(marks)}</ul>'
 

@@ -15,9 +15,9 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .graph_laplacian import GraphEstimator, with_graph_parameters
-from .spectrum import SOLVERS, smooth_spectrum
-from .validation import check_choice, check_number
+from ..graphs.spectrum import SOLVERS, smooth_spectrum
+from ..validation import check_choice, check_number
+from .laplacian import GraphEstimator, with_graph_parameters
 
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
 
@@ -76,7 +76,7 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
             markov=self._markov,
             separate=separate,
             solver=self.eigen_solver,
-            threads=self.threads,
+            n_jobs=self.n_jobs,
         )
         self.component_labels_ = spectrum.components
         self.n_graph_components_ = spectrum.n_components
@@ -120,7 +120,7 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         message = (
             f"The graph should be connected; at bandwidth {self.bandwidth_:.4g} it has {len(sizes)} components (of {shown} "
             f"points): the first {coordinates} them apart.  Embed each on its own with disconnected='separate', use a "
-            "larger bandwidth or more neighbours, or remove outliers."
+            "larger bandwidth or more neighbors, or remove outliers."
         )
         if self.disconnected == "error":
             raise ValueError(message)
@@ -190,7 +190,7 @@ class LaplacianEigenmap(_SpectralMap):
         local_scale=None,
         metric="euclidean",
         random_state=None,
-        threads=None,
+        n_jobs=None,
     ):
         self.n_components = n_components
         self.bandwidth = bandwidth
@@ -205,7 +205,7 @@ class LaplacianEigenmap(_SpectralMap):
         self.local_scale = local_scale
         self.metric = metric
         self.random_state = random_state
-        self.threads = threads
+        self.n_jobs = n_jobs
 
     def _coordinates_of(self, spectrum):
         self.eigenvalues_ = spectrum.eigenvalues[..., 1:]
@@ -275,7 +275,7 @@ class DiffusionMap(_SpectralMap):
         local_scale=None,
         metric="euclidean",
         random_state=None,
-        threads=None,
+        n_jobs=None,
     ):
         self.n_components = n_components
         self.bandwidth = bandwidth
@@ -291,7 +291,7 @@ class DiffusionMap(_SpectralMap):
         self.local_scale = local_scale
         self.metric = metric
         self.random_state = random_state
-        self.threads = threads
+        self.n_jobs = n_jobs
 
     def fit(self, X, y=None):
         check_number("diffusion_time", self.diffusion_time, low=0)

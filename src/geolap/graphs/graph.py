@@ -3,7 +3,7 @@
 W (weights), d (degrees), v (density weights), W' = diag(v) W diag(v), d' (its degrees), P = W'/d' and L, as in
 `geolap.laplacian`; and the symmetric relative of P, A = W'_ij / √(d'_i d'_j), whose eigenvalues are those of P.
 
-A point without neighbours stays in place: P_ii = 1, and L is zero in its row.
+A point without neighbors stays in place: P_ii = 1, and L is zero in its row.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from .engines.base import NO_NEIGHBOURS
-from .laplacian import LocalScale, density_weights, laplacian, log_density_weights, scaled_rows
-from .memory import require_memory
-from .validation import check_number
+from ..engines.base import NO_NEIGHBORS
+from ..laplacian import LocalScale, density_weights, laplacian, log_density_weights, scaled_rows
+from ..memory import require_memory
+from ..validation import check_number
 
 __all__ = ["NORMALIZATIONS", "KernelGraph", "kernel_graph"]
 
@@ -60,7 +60,7 @@ class KernelGraph:
 
     @property
     def renormalized_degrees(self):
-        """d', the row sums of W'; 0 for points without neighbours."""
+        """d', the row sums of W'; 0 for points without neighbors."""
         return self.density_unit**2 * self._sums
 
     @cached_property
@@ -94,7 +94,7 @@ class KernelGraph:
         return P
 
     def symmetric(self):
-        """A = diag(d')^{−1/2} W' diag(d')^{−1/2}; rows of points without neighbours are zero."""
+        """A = diag(d')^{−1/2} W' diag(d')^{−1/2}; rows of points without neighbors are zero."""
         root = self.density * np.sqrt(_inverse(self._sums))
         return self._scaled(root, root)
 
@@ -190,7 +190,7 @@ def kernel_graph(
             np.fill_diagonal(W, 0.0)
     if degrees is None:
         degrees = np.asarray(W.sum(axis=1, dtype=float)).ravel()
-    degrees = np.where(degrees > NO_NEIGHBOURS, degrees, 0.0)
+    degrees = np.where(degrees > NO_NEIGHBORS, degrees, 0.0)
     logs = log_density_weights(degrees, renormalization=renormalization, scale=scale)
     with np.errstate(over="ignore", under="ignore"):
         unit = float(np.exp(logs.max())) if np.isfinite(logs.max()) else 1.0

@@ -1,6 +1,6 @@
 """Results in a notebook: small tables and curves of plain HTML and SVG that follow its light or dark theme.
 
-Nothing is needed but a browser.  Colours are those of the surrounding text, made fainter where they matter less.
+Nothing is needed but a browser.  Colors are those of the surrounding text, made fainter where they matter less.
 """
 
 import math

@@ -26,8 +26,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
-from .metric import departure
-from .validation import check_number
+from ..metric import departure
+from ..validation import check_number
 
 __all__ = ["RiemannianMetric", "dual_metric_of_map", "indicatrices", "riemannian_metric"]
 
@@ -121,7 +121,7 @@ class RiemannianMetric:
         if not np.isfinite(distances[end]):
             raise ValueError(
                 f"A path needs a connected graph; points {start} and {end} are in different components: use a larger "
-                "bandwidth or more neighbours."
+                "bandwidth or more neighbors."
             )
         path = [end]
         while path[-1] != start:
@@ -216,7 +216,7 @@ def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMet
     if flat.any():
         raise ValueError(
             f"The map must extend in intrinsic_dim={d} directions everywhere; at {flat.sum()} of {n} points it does not "
-            f"(the first is {np.flatnonzero(flat)[0]}): points without neighbours must be removed, and a map that folds "
+            f"(the first is {np.flatnonzero(flat)[0]}): points without neighbors must be removed, and a map that folds "
             "needs more coordinates or a smaller intrinsic_dim."
         )
     return RiemannianMetric(
@@ -231,7 +231,7 @@ def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMet
 
 
 def dual_metric_of_map(Y, L):
-    """H (N, s, s) of a map Y (N, s) and a Laplacian L (N, N); singular where neighbours are missing or the map is flat."""
+    """H (N, s, s) of a map Y (N, s) and a Laplacian L (N, N); singular where neighbors are missing or the map is flat."""
     s = Y.shape[1]
     Y = Y - Y.mean(axis=0)
     a, b = np.triu_indices(s)
@@ -266,7 +266,7 @@ def indicatrices(places, dual, *, radius=None):
     """
     extent = float(np.ptp(places, axis=0).max())
     cells = (places - places.min(axis=0)) * (_CELLS / max(extent, np.finfo(float).tiny))
-    order = np.argsort(((cells - np.floor(cells) - 0.5) ** 2).sum(axis=1), kind="stable")  # nearest to the centre first
+    order = np.argsort(((cells - np.floor(cells) - 0.5) ** 2).sum(axis=1), kind="stable")  # nearest to the center first
     some = order[np.unique(np.floor(cells[order]), axis=0, return_index=True)[1]]
     values, vectors = np.linalg.eigh(dual[some])
     values = np.sqrt(np.maximum(values, 0.0))
@@ -305,7 +305,7 @@ def _check_sizes(Y, L):
         raise ValueError("The Laplacian must be finite; the given one holds NaN or infinity: build it from finite points.")
     if size.max() > 1.01 * size.min() and abs(L - L.T).max() == 0:
         raise ValueError(
-            "The Laplacian must be that of a random walk; the given one is symmetric, as the unnormalised and the symmetric "
+            "The Laplacian must be that of a random walk; the given one is symmetric, as the unnormalized and the symmetric "
             "ones are: use normalization='random_walk'."
         )
     if np.abs(sums).max() > 1e-3 * max(float(size.max()), np.finfo(float).tiny):

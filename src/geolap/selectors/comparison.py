@@ -7,10 +7,10 @@ from numbers import Integral
 
 from sklearn.utils import check_random_state
 
-from .health import GraphHealth, graph_health
-from .selection import Selection
-from .selectors import METHODS
-from .validation import check_choice, check_points
+from ..graphs.health import GraphHealth, graph_health
+from ..selection import Selection
+from ..validation import check_choice, check_points
+from . import METHODS
 
 __all__ = ["Comparison", "ComparisonRow", "compare_bandwidths"]
 
@@ -59,7 +59,7 @@ class Comparison:
 
     def __str__(self):
         lines = [
-            f"{'method':<10}{'bandwidth':>10}  {'interval':<19}{'neighbours':>10}{'parts':>7}{'alone':>7}{'seconds':>9}"
+            f"{'method':<10}{'bandwidth':>10}  {'interval':<19}{'neighbors':>10}{'parts':>7}{'alone':>7}{'seconds':>9}"
             "  status"
         ]
         for row in self.as_dicts():
@@ -81,13 +81,13 @@ class Comparison:
         return tuple(best) if len(best) > 1 else ()
 
     def plot(self, ax=None):
-        """Draw every rule's curve on one log axis; returns a `geolap.plots.ComparisonDisplay`."""
-        from .plots import ComparisonDisplay
+        """Draw every rule's curve on one log axis; returns a `geolap.display.plots.ComparisonDisplay`."""
+        from ..display.plots import ComparisonDisplay
 
         return ComparisonDisplay(self).plot(ax=ax)
 
     def _repr_html_(self):
-        from .notebook import card, paragraph, table
+        from ..display.notebook import card, paragraph, table
 
         rows = [
             (
@@ -102,13 +102,13 @@ class Comparison:
             )
             for row in self.as_dicts()
         ]
-        columns = ("method", "bandwidth", "interval", "neighbours", "parts", "isolated", "seconds", "status")
+        columns = ("method", "bandwidth", "interval", "neighbors", "parts", "isolated", "seconds", "status")
         agreed = self.agreement()
         words = f"{', '.join(agreed)} agree within a factor of {_AGREEMENT}." if agreed else "No two rules agree."
         return card(f"{len(rows)} rules", table(columns, rows), paragraph(words))
 
 
-def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="auto", threads=None):
+def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="auto", n_jobs=None):
     """Run several rules on the same data.
 
     Parameters
@@ -117,16 +117,16 @@ def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="au
     methods : sequence of str, optional
         Names of methods of `select_bandwidth`; by default all that work without labels, and those with labels if y is given.
     y : array-like (n_points,), optional
-        Labels, −1 for unlabelled points.
+        Labels, −1 for unlabeled points.
     random_state : int, RandomState or None
     engine : str, default "auto"
         Of methods that have one, `GeometricConsistency`.
-    threads : int, optional
+    n_jobs : int, optional
 
     Returns
     -------
     Comparison
-        Method, bandwidth, interval where there is one, median effective neighbours, components and isolated points of the
+        Method, bandwidth, interval where there is one, median effective neighbors, components and isolated points of the
         graph cut at 3ε, seconds.
 
     Examples
@@ -147,12 +147,12 @@ def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="au
     rows = []
     for name in methods:
         selector = METHODS[name]()
-        common = {"random_state": seed, "engine": engine, "threads": threads}
+        common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
         selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params()})
         start = time.perf_counter()
         selection = selector.fit(points, y).selection_
         seconds = time.perf_counter() - start
         rows.append(
-            ComparisonRow(selection, graph_health(points, selection.bandwidth, random_state=seed, threads=threads), seconds)
+            ComparisonRow(selection, graph_health(points, selection.bandwidth, random_state=seed, n_jobs=n_jobs), seconds)
         )
     return Comparison(tuple(rows))

@@ -1,6 +1,6 @@
 """The charts of a report, as plain plotly figures: ``{"data": …, "layout": …}`` of JSON values.
 
-Colours are names such as ``"@curve"``, which the page replaces by those of its theme, wherever a key ends in "color".  All
+Colors are names such as ``"@curve"``, which the page replaces by those of its theme, wherever a key ends in "color".  All
 charts over ε have the same axis and margins, so that they line up below each other.  Text of the user's is escaped: plotly
 reads tags in it.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 __all__ = [
     "category_style",
-    "colour_limits",
+    "color_limits",
     "dimension_figure",
     "health_figure",
     "map_figure",
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 _SYMBOLS = ("circle", "diamond", "x", "triangle-up")
-_N_COLOURS = 7
+_N_COLORS = 7
 _FONT = {"family": "system-ui, sans-serif", "size": 13, "color": "@ink"}
 _LEFT = 84
 _MOST_SINGULAR_VALUES = 8
@@ -49,9 +49,9 @@ def selection_figure(content):
             "hovertemplate": "ε = %{x:.4g}<br>score %{y:.4g}<extra></extra>",
         }
     )
-    for local, colour, symbol, meaning in (
+    for local, color, symbol, meaning in (
         (True, "@choice", "circle", "minimum"),
-        (False, "@artefact", "x-thin-open", "artefact: the scale of the whole data set"),
+        (False, "@artifact", "x-thin-open", "artifact: the scale of the whole data set"),
     ):
         some = [m for m in selection.minima if m.local is local]
         data.append(
@@ -63,8 +63,8 @@ def selection_figure(content):
                 "marker": {
                     "symbol": symbol,
                     "size": 11,
-                    "color": "@paper" if local else colour,
-                    "line": {"color": colour, "width": 2.5},
+                    "color": "@paper" if local else color,
+                    "line": {"color": color, "width": 2.5},
                 },
                 "customdata": [("chosen " if m.bandwidth == selection.bandwidth else "") + meaning for m in some],
                 "hovertemplate": "%{customdata}<br>ε = %{x:.4g}<br>score %{y:.4g}<extra></extra>",
@@ -115,7 +115,7 @@ def selection_figure(content):
 
 
 def health_figure(content):
-    """Effective neighbours, and the parts of the graph, against ε."""
+    """Effective neighbors, and the parts of the graph, against ε."""
     health = content.health
     x = _numbers(health.bandwidths)
     _, lower, median, upper, _ = health.effective_neighbors.T
@@ -129,7 +129,7 @@ def health_figure(content):
             "line": {"color": "@curve", "width": 2.5},
             "marker": {"color": "@curve", "size": 4},
             "customdata": [[_rounded(a), _rounded(b)] for a, b in zip(lower, upper, strict=True)],
-            "hovertemplate": "ε = %{x:.4g}<br>%{y:.3g} neighbours (median)<br>quartiles %{customdata[0]:.3g} to "
+            "hovertemplate": "ε = %{x:.4g}<br>%{y:.3g} neighbors (median)<br>quartiles %{customdata[0]:.3g} to "
             "%{customdata[1]:.3g}<extra></extra>",
         },
     ]
@@ -137,7 +137,7 @@ def health_figure(content):
     if health.components is not None:
         share = 100 * health.largest_component / health.n_points
         shares.insert(0, (share, "in the largest part", "@rival", "solid", health.components))
-    for share, word, colour, dash, components in shares:
+    for share, word, color, dash, components in shares:
         parts: dict = {} if components is None else {"customdata": components.tolist()}
         extra = "" if components is None else "<br>%{customdata} parts"
         data.append(
@@ -147,15 +147,15 @@ def health_figure(content):
                 "x": x,
                 "y": _numbers(share),
                 "yaxis": "y2",
-                "line": {"color": colour, "width": 2.5, "dash": dash},
-                "marker": {"color": colour, "size": 4},
+                "line": {"color": color, "width": 2.5, "dash": dash},
+                "marker": {"color": color, "size": 4},
                 "hovertemplate": f"ε = %{{x:.4g}}<br>%{{y:.1f}} % of the points {word}{extra}<extra></extra>",
             }
             | parts
         )
     layout = _layout(content, 430)
     layout["yaxis"] |= {
-        "title": {"text": "effective neighbours"},
+        "title": {"text": "effective neighbors"},
         "type": "log",
         "domain": [0.44, 1.0],
         "dtick": "D1" if median.max() < 20 * max(median.min(), 1.0) else 1,
@@ -174,7 +174,7 @@ def health_figure(content):
 
 
 def dimension_figure(content):
-    """Mean local singular values against ε, those of the tangent directions in colour, and the vote at each ε."""
+    """Mean local singular values against ε, those of the tangent directions in color, and the vote at each ε."""
     curve, selection = content.dimension, content.selection
     dimension, _ = content.vote
     data = []
@@ -190,7 +190,7 @@ def dimension_figure(content):
                 "mode": "lines",
                 "x": x,
                 "y": [_rounded(value) if value > 0 else None for value in values],
-                "line": {"color": "@curve" if inside else "@artefact", "width": 2.5 if inside else 1.5},
+                "line": {"color": "@curve" if inside else "@artifact", "width": 2.5 if inside else 1.5},
                 "hovertemplate": f"ε = %{{x:.4g}}<br>σ{k + 1} = %{{y:.3g}}<extra></extra>",
             }
         )
@@ -236,27 +236,27 @@ def dimension_figure(content):
 
 
 def map_figure(view, content):
-    """The map at one bandwidth, with its points coloured and circles of the data around some of them."""
+    """The map at one bandwidth, with its points colored and circles of the data around some of them."""
     data = []
-    places, colouring = view.places, content.colouring
+    places, coloring = view.places, content.coloring
     common = {"type": "scatter", "mode": "markers"}
     rows = view.rows
-    if colouring is None:
+    if coloring is None:
         data.append(common | _at(places) | {"marker": {"color": "@curve", "size": 4.5, "opacity": 0.8}} | _hover(rows))
-    elif colouring.codes is None:
-        low, high = colour_limits(colouring)
-        values = colouring.values[rows]
+    elif coloring.codes is None:
+        low, high = color_limits(coloring)
+        values = coloring.values[rows]
         marker = {"color": _numbers(values), "cmin": low, "cmax": high, "size": 4.5}
         marker["colorscale"] = [[k / 4, f"@s{k}"] for k in range(5)]
         hover = _hover(rows) | {
-            "hovertemplate": f"row %{{customdata}}<br>{colouring.title}: %{{marker.color:.3g}}<extra></extra>"
+            "hovertemplate": f"row %{{customdata}}<br>{coloring.title}: %{{marker.color:.3g}}<extra></extra>"
         }
         data.append(common | _at(places) | {"marker": marker} | hover)
     else:
-        for code, category in enumerate(colouring.categories):
-            mine = colouring.codes[rows] == code
-            colour, symbol = category_style(code, colouring.categories)
-            marker = {"color": colour, "symbol": symbol, "size": 4.5 if symbol == "circle" else 5.5, "opacity": 0.85}
+        for code, category in enumerate(coloring.categories):
+            mine = coloring.codes[rows] == code
+            color, symbol = category_style(code, coloring.categories)
+            marker = {"color": color, "symbol": symbol, "size": 4.5 if symbol == "circle" else 5.5, "opacity": 0.85}
             words = [escape(_shortened(category, 40), quote=False)] * int(mine.sum())
             data.append(common | _at(places[mine]) | {"marker": marker} | _hover(rows[mine], words))
     if len(view.ellipses):
@@ -264,14 +264,14 @@ def map_figure(view, content):
         outline = np.concatenate([view.ellipses, gaps], axis=1).reshape(-1, 2)
         line = {"color": "@ink", "width": 1.1}
         data.append({"type": "scatter", "mode": "lines", "hoverinfo": "skip", "line": line} | _at(outline))
-    centre = 0.5 * (places.max(axis=0) + places.min(axis=0))
+    center = 0.5 * (places.max(axis=0) + places.min(axis=0))
     half = 0.56 * max(float(np.ptp(places, axis=0).max()), np.finfo(float).tiny)
     axis = {"visible": False, "fixedrange": False}
     return {
         "data": data,
         "layout": {
-            "xaxis": axis | {"range": [float(centre[0] - half), float(centre[0] + half)]},
-            "yaxis": axis | {"range": [float(centre[1] - half), float(centre[1] + half)], "scaleanchor": "x"},
+            "xaxis": axis | {"range": [float(center[0] - half), float(center[0] + half)]},
+            "yaxis": axis | {"range": [float(center[1] - half), float(center[1] + half)], "scaleanchor": "x"},
             "margin": {"l": 4, "r": 4, "t": 4, "b": 4},
             "height": 320,
             "hovermode": "closest",
@@ -280,17 +280,17 @@ def map_figure(view, content):
     }
 
 
-def colour_limits(colouring):
-    """The values at the ends of the colour scale: all but the most extreme few."""
-    low, high = np.quantile(colouring.values[np.isfinite(colouring.values)], (0.02, 0.98))
+def color_limits(coloring):
+    """The values at the ends of the color scale: all but the most extreme few."""
+    low, high = np.quantile(coloring.values[np.isfinite(coloring.values)], (0.02, 0.98))
     return _rounded(low), _rounded(high)
 
 
 def category_style(code, categories):
-    """Colour and symbol of a category; points without a label are grey."""
+    """Color and symbol of a category; points without a label are gray."""
     if categories[code] in ("no label", "other"):
-        return "@artefact", "circle"
-    return f"@c{code % _N_COLOURS}", _SYMBOLS[(code // _N_COLOURS) % len(_SYMBOLS)]
+        return "@artifact", "circle"
+    return f"@c{code % _N_COLORS}", _SYMBOLS[(code // _N_COLORS) % len(_SYMBOLS)]
 
 
 def _base():
@@ -353,7 +353,7 @@ def _ticks(low, high):
 
 
 def _scale_marks(selection, ref, *, interval=False, bound=False):
-    """Shapes in one panel for ε̂, its interval and where neighbourhoods are no longer local, and their words."""
+    """Shapes in one panel for ε̂, its interval and where neighborhoods are no longer local, and their words."""
     shapes = []
     notes = [_note(selection.bandwidth, f"<b>ε̂ = {selection.bandwidth:.4g}</b>", "@choice")]
     top = selection.bandwidths[-1]
@@ -367,13 +367,13 @@ def _scale_marks(selection, ref, *, interval=False, bound=False):
     return shapes, notes
 
 
-def _rectangle(interval, ref, colour):
+def _rectangle(interval, ref, color):
     low, high = interval
     ends = {"x0": float(low), "x1": float(high), "y0": 0, "y1": 1, "xref": "x", "yref": ref}
-    return {"type": "rect", "fillcolor": colour, "line": {"width": 0}, "layer": "below"} | ends
+    return {"type": "rect", "fillcolor": color, "line": {"width": 0}, "layer": "below"} | ends
 
 
-def _note(eps, text, colour):
+def _note(eps, text, color):
     return {
         "x": math.log10(eps),
         "y": 1,
@@ -382,18 +382,18 @@ def _note(eps, text, colour):
         "yanchor": "bottom",
         "text": text,
         "showarrow": False,
-        "font": {"color": colour, "size": 13},
+        "font": {"color": color, "size": 13},
     }
 
 
-def _band(x, low, high, colour):
+def _band(x, low, high, color):
     return {
         "type": "scatter",
         "mode": "lines",
         "x": _numbers(np.concatenate([x, x[::-1]])),
         "y": _numbers(np.concatenate([high, low[::-1]])),
         "fill": "toself",
-        "fillcolor": colour,
+        "fillcolor": color,
         "line": {"width": 0, "color": "@clear"},
         "hoverinfo": "skip",
     }

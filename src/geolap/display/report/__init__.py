@@ -1,12 +1,12 @@
 """Reports: one HTML file that tells which bandwidth to use, and why; it opens from disk and needs no network.
 
 `write_report` looks at the points; `selection_page` makes a page from a `Selection` alone.  What a report says is decided in
-`geolap.report.content`, the charts in `geolap.report.figures`, how it looks in `geolap.report.page`.
+`geolap.display.report.content`, the charts in `geolap.display.report.figures`, how it looks in `geolap.display.report.page`.
 """
 
 from pathlib import Path
 
-from ..files import write_text
+from ...files import write_text
 from .content import content_of, content_of_selection
 from .page import page_of
 
@@ -16,7 +16,7 @@ __all__ = ["selection_page", "write_report"]
 def write_report(path, X, *, selection=None, comparison=None, labels=None, name=None, random_state=None) -> Path:
     """Write an HTML report about the points X.
 
-    The answer in one sentence; D(ε) with minima, interval, bound and artefact, and the bandwidths of other rules on the same
+    The answer in one sentence; D(ε) with minima, interval, bound and artifact, and the bandwidths of other rules on the same
     axis; the graph against ε; the map at half, once and twice ε̂; singular values and dimension; code for what comes next.
     Needs plotly (``geolap[report]``).
 
@@ -30,7 +30,7 @@ def write_report(path, X, *, selection=None, comparison=None, labels=None, name=
     comparison : Comparison, optional
         By default six quick rules are asked, up to 20 000 points (fewer of the slower ones).
     labels : array-like (n_points,), optional
-        Words or numbers that colour the maps; by default the density does.
+        Words or numbers that color the maps; by default the density does.
     name : str, optional
         What to call the data.
     random_state : int, RandomState or None
@@ -65,6 +65,6 @@ def selection_page(selection, *, name=None) -> str:
 
 
 def _version():
-    from .. import __version__
+    from ... import __version__
 
     return __version__

@@ -2,7 +2,7 @@
 
 Which pairs of points the graph stores is decided by size unless the parameters say it: all of them up to 5000 points, a
 full matrix; beyond, those within a cut-off of a few ε, a sparse matrix; and if even those were too many, the nearest
-neighbours, with ε selected anew for that graph.  A graph over landmarks alone has the degrees of all points.
+neighbors, with ε selected anew for that graph.  A graph over landmarks alone has the degrees of all points.
 """
 
 import warnings
@@ -18,31 +18,32 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from .engines import find_pairs, fitted_neighbors, graph_memory, make_engine
-from .engines.base import NO_NEIGHBOURS, in_unit, in_unit_box
-from .engines.pairs import all_pairs, check_distances, given_pairs, pairs_within
-from .engines.threads import available_threads, in_order
-from .graph import NORMALIZATIONS, KernelGraph, kernel_graph
-from .kernel import gaussian
-from .laplacian import LocalScale
-from .memory import require_memory
-from .regional import scale_for
-from .selectors import BandwidthSelector, GeometricConsistency, resolve_bandwidth
-from .validation import check_choice, check_number, check_points, on_device
+from ..engines import graph_memory, make_engine
+from ..engines.base import NO_NEIGHBORS
+from ..engines.threads import available_threads, in_order
+from ..graphs.graph import NORMALIZATIONS, KernelGraph, kernel_graph
+from ..graphs.neighbors import all_pairs, check_distances, find_pairs, fitted_neighbors, given_pairs, pairs_within
+from ..kernel import gaussian
+from ..laplacian import LocalScale
+from ..memory import require_memory
+from ..points import in_unit, in_unit_box
+from ..selectors import BandwidthSelector, GeometricConsistency, resolve_bandwidth
+from ..selectors.regional import scale_for
+from ..validation import check_choice, check_number, check_points, on_device
 
 __all__ = ["GraphEstimator", "GraphLaplacian", "with_graph_parameters"]
 
 # Up to this many points the matrix is full (200 MB).
 _MOST_POINTS_OF_FULL = 5000
-# More entries than this are not stored (1.2 GB); nearest neighbours take their place.
+# More entries than this are not stored (1.2 GB); nearest neighbors take their place.
 _MOST_ENTRIES = 10**8
 _NEIGHBORS_INSTEAD = 200
-# A cut-off chosen by size drops at most this share of the weight that neighbours have.
+# A cut-off chosen by size drops at most this share of the weight that neighbors have.
 _MOST_DROPPED = 0.01
 _CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
 # Rows on which a cut-off is tried: so many, or fewer of more points.
 _ROWS_TRIED, _FEWEST_ROWS_TRIED, _ENTRIES_TRIED = 200, 32, 2**25
-# Distances from new points that a thread holds at once (64 MiB), and new points that look for neighbours together.
+# Distances from new points that a thread holds at once (64 MiB), and new points that look for neighbors together.
 _HELD, _TOGETHER = 2**23, 512
 
 _PARAMETERS = """    renormalization : float, default 1.0
@@ -52,18 +53,18 @@ _PARAMETERS = """    renormalization : float, default 1.0
         cut-off up to 5000 points, and beyond the smallest that drops at most 1 % of the weight.
     n_neighbors : int, optional
         Join each point with its nearest so many only (and with those whose nearest it is).  Where a cut-off would leave more
-        than 10⁸ entries, nearest neighbours take its place, with a warning: 200, or as many as leave 10⁸ entries at most.
+        than 10⁸ entries, nearest neighbors take its place, with a warning: 200, or as many as leave 10⁸ entries at most.
     neighbors : transformer or matrix (n_points, n_points), optional
         Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer,
         or any other that makes a sparse matrix of distances.  With a matrix, new points are joined with all training points.
     local_scale : int, "regional" or LocalScale, optional
-        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbour
+        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the so many-th neighbor
         (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
     metric : {"euclidean", "precomputed"}, default "euclidean"
         With "precomputed", X is a square matrix of distances, dense or sparse; the bandwidth must then be a number.
     random_state : int, RandomState or None
         For the choice of the bandwidth.
-    threads : int, optional
+    n_jobs : int, optional
         By default every core that the process may use.
 """
 _ATTRIBUTES = """    bandwidth_ : float
@@ -75,7 +76,7 @@ _ATTRIBUTES = """    bandwidth_ : float
     cutoff_, n_neighbors_ : float, int or None
         Which pairs the graph stores.
     dropped_weight_ : float or None
-        Share of the neighbours' weight in pairs that are not stored, over sampled rows; None if distances were precomputed.
+        Share of the neighbors' weight in pairs that are not stored, over sampled rows; None if distances were precomputed.
     n_features_in_ : int
 """
 
@@ -91,7 +92,7 @@ class GraphEstimator(BaseEstimator):
     """What all estimators on a graph share: its parameters, how it is built, and how new points are joined to it."""
 
     _points: Any  # None if distances were given
-    _finder: Any  # the fitted transformer that finds neighbours, if there is one
+    _finder: Any  # the fitted transformer that finds neighbors, if there is one
     _landmarks: Any  # which points carry the graph; None if all do
 
     def __sklearn_tags__(self):
@@ -105,7 +106,7 @@ class GraphEstimator(BaseEstimator):
         check_choice("metric", self.metric, ("euclidean", "precomputed"))
         check_choice("self_weights", self.self_weights, (True, False))
         check_number("renormalization", self.renormalization, low=0, high=10)
-        for name, kind in (("cutoff", Real), ("threads", Integral)):
+        for name, kind in (("cutoff", Real), ("n_jobs", Integral)):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), kind, low=0 if kind is Real else 1, open_low=kind is Real)
         self.n_neighbors_, self.cutoff_, self.dropped_weight_ = self.n_neighbors, self.cutoff, None
@@ -121,7 +122,7 @@ class GraphEstimator(BaseEstimator):
         else:
             self._points = check_points(X)
             validate_data(self, X, skip_check_array=True)
-            scale = scale_for(self._points, self.local_scale, random_state=self.random_state, threads=self.threads)
+            scale = scale_for(self._points, self.local_scale, random_state=self.random_state, n_jobs=self.n_jobs)
             # The graph is built on the host; a bandwidth for points on a GPU is chosen there.
             where = check_points(X, keep_device=True) if on_device(X) else self._points
             if n_landmarks is None:
@@ -185,7 +186,7 @@ class GraphEstimator(BaseEstimator):
         """The pairs that the graph stores, over √(ρ_i ρ_j), with ``bandwidth_`` and ``selection_`` set."""
         points = self._points
         neighbors, self._finder = fitted_neighbors(self.neighbors, points)
-        pairs = find_pairs(points, n_neighbors=self.n_neighbors, neighbors=neighbors, threads=self.threads)
+        pairs = find_pairs(points, n_neighbors=self.n_neighbors, neighbors=neighbors, n_jobs=self.n_jobs)
         self._choose_bandwidth(X, y, scale, pairs)
         return self._graph_pairs(pairs, X, y, scale)
 
@@ -197,7 +198,7 @@ class GraphEstimator(BaseEstimator):
         rng = check_random_state(self.random_state)
         chosen = cKDTree(in_unit_box(points)[0], leafsize=8).indices[starts[:-1] + rng.randint(0, np.diff(starts))]
         self._landmarks = np.sort(chosen)
-        engine = make_engine(points, cutoff=self.cutoff, threads=self.threads, scale=scale)
+        engine = make_engine(points, cutoff=self.cutoff, n_jobs=self.n_jobs, scale=scale)
         degrees = engine.row_sums(np.array([self.bandwidth_]), self._landmarks)[:, 0] + float(self.self_weights)
         self._points = points[self._landmarks]
         if scale is not None:
@@ -210,10 +211,10 @@ class GraphEstimator(BaseEstimator):
         if pairs is None:
             rho = None if scale is None else scale.rho
             if self.cutoff is None and len(points) <= _MOST_POINTS_OF_FULL:
-                pairs = all_pairs(points, threads=self.threads)
+                pairs = all_pairs(points, n_jobs=self.n_jobs)
             elif self._cutoff_by_size(rho):
                 radius = self.cutoff_ * self.bandwidth_
-                return pairs_within(points, radius, rho=rho, narrowest=self.bandwidth_, threads=self.threads)
+                return pairs_within(points, radius, rho=rho, narrowest=self.bandwidth_, n_jobs=self.n_jobs)
             else:
                 self.n_neighbors_ = _neighbors_instead(len(points))
                 warnings.warn(
@@ -223,7 +224,7 @@ class GraphEstimator(BaseEstimator):
                     stacklevel=4,
                 )
                 self.cutoff_ = None
-                pairs = find_pairs(points, n_neighbors=self.n_neighbors_, threads=self.threads)
+                pairs = find_pairs(points, n_neighbors=self.n_neighbors_, n_jobs=self.n_jobs)
                 self._choose_bandwidth(X, y, scale, pairs)
         return pairs if scale is None else pairs.scaled(scale.rho)
 
@@ -235,14 +236,14 @@ class GraphEstimator(BaseEstimator):
             "n_neighbors": None,
             "neighbors": pairs,
             "local_scale": scale,
-            "threads": self.threads,
+            "n_jobs": self.n_jobs,
         }
         self.bandwidth_, self.selection_ = resolve_bandwidth(
             X, self.bandwidth, y=y, random_state=self.random_state, graph=graph
         )
 
     def _cutoff_by_size(self, rho):
-        """Set ``cutoff_`` unless it is given; False if the graph should rather have nearest neighbours."""
+        """Set ``cutoff_`` unless it is given; False if the graph should rather have nearest neighbors."""
         rows = self._some_rows()
         eps, sqdist, W = self._full_rows(rows, rho)
         for cutoff in _CUTOFFS if self.cutoff is None else (self.cutoff,):
@@ -291,12 +292,12 @@ class GraphEstimator(BaseEstimator):
         rows = self._some_rows()
         _, _, W = self._full_rows(rows, None if self.graph_.scale is None else self.graph_.scale.rho)
         kept = self.graph_.weights[rows].sum() - self.graph_.weights.diagonal()[rows].sum()
-        return float(np.clip(1.0 - kept / max(W.sum(), NO_NEIGHBOURS), 0.0, 1.0))
+        return float(np.clip(1.0 - kept / max(W.sum(), NO_NEIGHBORS), 0.0, 1.0))
 
     def _extended(self, X, values, groups=None):
-        """Means of ``values`` (N, k) over the neighbours of new points, Σ_j P(x, x_j) values_j.
+        """Means of ``values`` (N, k) over the neighbors of new points, Σ_j P(x, x_j) values_j.
 
-        With ``groups`` (N,), only over neighbours in the group of the nearest.
+        With ``groups`` (N,), only over neighbors in the group of the nearest.
 
         Returns
         -------
@@ -321,7 +322,7 @@ class GraphEstimator(BaseEstimator):
         means, nearest, twin = np.empty((n, values.shape[1])), np.empty(n, dtype=int), np.empty(n, dtype=bool)
 
         def of(task):
-            """Means over neighbours of some rows, how many have none."""
+            """Means over neighbors of some rows, how many have none."""
             rows, near, sqdist = task()
             closest = sqdist.argmin(axis=1)
             least = sqdist[np.arange(len(closest)), closest]
@@ -341,18 +342,18 @@ class GraphEstimator(BaseEstimator):
             if groups is not None:
                 sqdist[groups[nearest[rows]][:, None] != groups[near]] = np.inf
             least = sqdist.min(axis=1)
-            lost = ~(least < -np.log(NO_NEIGHBOURS) * eps**2)
+            lost = ~(least < -np.log(NO_NEIGHBORS) * eps**2)
             alone = int(lost.sum())
             with np.errstate(under="ignore"):
                 # Relative to the nearest, so that no row vanishes.
                 W = gaussian(sqdist - np.where(lost, 0.0, least)[:, None], eps) * self.graph_.density[near]
-            lost |= W.sum(axis=1) == 0  # a training point without neighbours of its own has no density weight
+            lost |= W.sum(axis=1) == 0  # a training point without neighbors of its own has no density weight
             W[lost] = 0.0
             W[lost, closest[lost]] = 1.0
             means[rows] = (W @ values[near]) / W.sum(axis=1, keepdims=True)
             return alone
 
-        alone = sum(in_order(of, tasks, threads=self.threads or available_threads(), label="extension"))
+        alone = sum(in_order(of, tasks, n_jobs=self.n_jobs or available_threads(), label="extension"))
         if alone:
             warnings.warn(
                 f"New points should have training points within reach; {alone} of {n} have none at bandwidth "
@@ -375,7 +376,7 @@ class GraphEstimator(BaseEstimator):
         training = training / unit
         new = np.clip(np.asarray(new, dtype=float) / unit, -1e140, 1e140)  # farther is no different from far
         eps = in_unit([self.bandwidth_], unit)[0]
-        # Beyond a cut-off nobody is seen, and with nearest neighbours nobody but those.
+        # Beyond a cut-off nobody is seen, and with nearest neighbors nobody but those.
         far = np.inf if self.cutoff_ is None else self.cutoff_ * eps * float(rho.max())
         order = cKDTree(new, leafsize=_TOGETHER).indices if n > _TOGETHER else np.arange(n)
 
@@ -394,7 +395,7 @@ class GraphEstimator(BaseEstimator):
 
 
 def _neighbors_instead(n):
-    """Neighbours of each point, at most twice as many entries of the graph."""
+    """Neighbors of each point, at most twice as many entries of the graph."""
     return min(_NEIGHBORS_INSTEAD, max(1, _MOST_ENTRIES // (2 * n)))
 
 
@@ -463,7 +464,7 @@ class GraphLaplacian(GraphEstimator):
         local_scale=None,
         metric="euclidean",
         random_state=None,
-        threads=None,
+        n_jobs=None,
     ):
         self.bandwidth = bandwidth
         self.normalization = normalization
@@ -475,7 +476,7 @@ class GraphLaplacian(GraphEstimator):
         self.local_scale = local_scale
         self.metric = metric
         self.random_state = random_state
-        self.threads = threads
+        self.n_jobs = n_jobs
 
     def fit(self, X, y=None):
         """Build the Laplacian of the points X (n_points, n_features); y is used by methods that choose ε by labels.

@@ -1,23 +1,23 @@
-"""Local singular values: how many directions a neighbourhood has at a scale.
+"""Local singular values: how many directions a neighborhood has at a scale.
 
-σ_1 ≥ σ_2 ≥ … at an evaluation point are the singular values of the weighted, centred matrix Z of `geolap.tangent`.  On a
+σ_1 ≥ σ_2 ≥ … at an evaluation point are the singular values of the weighted, centered matrix Z of `geolap.tangent`.  On a
 d-dimensional manifold, at scales above the noise and below the curvature, the largest gap σ_k − σ_{k+1} is the d-th.
 """
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .engines.base import in_unit, in_unit_box
 from .engines.threads import available_threads, in_order
 from .kernel import ladder_weights, ladders
+from .points import in_unit, in_unit_box
 
 __all__ = ["largest_gap", "local_singular_values", "vote"]
 
-# A neighbour whose weight is this much below the largest changes no singular value by more than a millionth.
+# A neighbor whose weight is this much below the largest changes no singular value by more than a millionth.
 _LEAST_WEIGHT = 1e-9
 
 
-def local_singular_values(points, sample, bandwidths, n_values, *, threads=None):
+def local_singular_values(points, sample, bandwidths, n_values, *, n_jobs=None):
     """Leading singular values (n, m, n_values) of Z at the sampled points and bandwidths, in the unit of the data.
 
     Where fewer points or features than ``n_values`` are in play, the rest are zero.
@@ -43,7 +43,7 @@ def local_singular_values(points, sample, bandwidths, n_values, *, threads=None)
         return values
 
     label = f"local singular values at {len(bandwidths)} bandwidths"
-    return unit * np.stack(list(in_order(of, sample, threads=threads or available_threads(), label=label)))
+    return unit * np.stack(list(in_order(of, sample, n_jobs=n_jobs or available_threads(), label=label)))
 
 
 def largest_gap(values):
@@ -53,6 +53,6 @@ def largest_gap(values):
 
 
 def vote(per_point):
-    """The dimension most points vote for, points without neighbours (0) aside."""
+    """The dimension most points vote for, points without neighbors (0) aside."""
     votes = np.bincount(per_point[per_point > 0], minlength=2)
     return int(votes.argmax()) if votes.any() else 0

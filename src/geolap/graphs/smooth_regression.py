@@ -1,6 +1,6 @@
-"""Least squares on labelled points, with the Laplacian as regulariser.
+"""Least squares on labeled points, with the Laplacian as regularizer.
 
-.. math:: \\min_f Σ_{\\text{labelled}} (f_i - y_i)^2 + μ f^T (-L)^m f, \\qquad f = Σ_{k ≤ p} a_k φ_k
+.. math:: \\min_f Σ_{\\text{labeled}} (f_i - y_i)^2 + μ f^T (-L)^m f, \\qquad f = Σ_{k ≤ p} a_k φ_k
 
 over the p smoothest eigenvectors φ_k of the graph (after Zhou & Belkin 2011; the paper gives neither m, μ nor p).  With
 columns scaled by the penalty this is ridge regression, whose hat matrix is diagonal in singular vectors, so leaving one
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .engines.threads import one_blas_thread
+from ..engines.threads import one_blas_thread
 from .graph import KernelGraph, kernel_graph
 from .spectrum import graph_components, smooth_spectrum
 
@@ -49,7 +49,7 @@ class SmoothFit:
     scores : ndarray (N, C)
         f at all points.
     left_out : ndarray (n, C)
-        At each labelled point, what the others predict.
+        At each labeled point, what the others predict.
     size, power, penalty : int, float, float
         p, m and μ of the best setting.
     """
@@ -61,8 +61,8 @@ class SmoothFit:
     penalty: float
 
 
-def smooth_fit(Phi, eigenvalues, labelled, target, *, classes, sizes=SIZES, powers=POWERS, penalties=None) -> SmoothFit:
-    """Fit target (n, C) on the labelled rows by smooth functions.
+def smooth_fit(Phi, eigenvalues, labeled, target, *, classes, sizes=SIZES, powers=POWERS, penalties=None) -> SmoothFit:
+    """Fit target (n, C) on the labeled rows by smooth functions.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def smooth_fit(Phi, eigenvalues, labelled, target, *, classes, sizes=SIZES, powe
         Eigenvectors, smoothest first; they are scaled to unit mean square here.
     eigenvalues : ndarray (p,)
         1 − a_k, those of I − P.
-    labelled : ndarray of int (n,)
+    labeled : ndarray of int (n,)
     target : ndarray (n, C)
     classes : bool
         Whether the target holds ±1 for classes, and mistakes count, or numbers, and squares count.
@@ -84,13 +84,13 @@ def smooth_fit(Phi, eigenvalues, labelled, target, *, classes, sizes=SIZES, powe
     # Many small decompositions: on several BLAS threads they mostly wait for each other.
     with one_blas_thread:
         bases = [
-            _Basis.of(Phi[:, :p], eigenvalues[:p], m, labelled, target)
+            _Basis.of(Phi[:, :p], eigenvalues[:p], m, labeled, target)
             for p in sorted({min(size, Phi.shape[1]) for size in sizes})
             for m in powers
         ]
         settings = [(basis, float(mu)) for basis in bases for mu in (basis.penalties() if penalties is None else penalties)]
         losses = [_losses(basis.left_out(mu), target, classes) for basis, mu in settings]
-    weights = _weights(np.array([loss for loss, _ in losses]), len(labelled), classes)
+    weights = _weights(np.array([loss for loss, _ in losses]), len(labeled), classes)
     scores, left_out = np.zeros((len(Phi), target.shape[1])), np.zeros_like(target)
     for basis in bases:
         counted = [(mu, w) for (own, mu), w in zip(settings, weights, strict=True) if own is basis and w > _NO_WEIGHT]
@@ -103,7 +103,7 @@ def smooth_fit(Phi, eigenvalues, labelled, target, *, classes, sizes=SIZES, powe
 
 @dataclass(frozen=True)
 class _Basis:
-    """Eigenvectors over the root of their penalty, and their singular value decomposition on the labelled rows."""
+    """Eigenvectors over the root of their penalty, and their singular value decomposition on the labeled rows."""
 
     power: float
     functions: np.ndarray
@@ -113,10 +113,10 @@ class _Basis:
     target: np.ndarray
 
     @classmethod
-    def of(cls, Phi, eigenvalues, power, labelled, target):
+    def of(cls, Phi, eigenvalues, power, labeled, target):
         penalty = eigenvalues**power
         functions = Phi / np.sqrt(np.maximum(penalty, _LEAST_PENALTY * max(penalty.max(), 1e-8)))
-        return cls(power, functions, *np.linalg.svd(functions[labelled], full_matrices=False), target)
+        return cls(power, functions, *np.linalg.svd(functions[labeled], full_matrices=False), target)
 
     def penalties(self):
         """μ to try, relative to the largest singular value squared."""
@@ -152,7 +152,7 @@ def signs_of(classes, n_classes):
 
 @dataclass(frozen=True)
 class SmoothFunctions:
-    """The smoothest functions on the components of a graph that hold a labelled point.
+    """The smoothest functions on the components of a graph that hold a labeled point.
 
     Attributes
     ----------
@@ -173,13 +173,13 @@ class SmoothFunctions:
     components: np.ndarray
     free: int
 
-    def fit(self, labelled, target, *, classes, sizes=SIZES, powers=POWERS, penalties=None) -> SmoothFit:
-        """Fit the target (n, C) at labelled points; points in other components get its mean."""
+    def fit(self, labeled, target, *, classes, sizes=SIZES, powers=POWERS, penalties=None) -> SmoothFit:
+        """Fit the target (n, C) at labeled points; points in other components get its mean."""
         center = np.zeros(target.shape[1]) if classes else target.mean(axis=0)
         fit = smooth_fit(
             self.vectors,
             self.eigenvalues,
-            np.searchsorted(self.rows, labelled),
+            np.searchsorted(self.rows, labeled),
             target - center,
             classes=classes,
             sizes=[size + self.free for size in sizes],
@@ -191,24 +191,24 @@ class SmoothFunctions:
         return replace(fit, scores=scores)
 
 
-def smooth_functions(graph: KernelGraph, labelled, size, *, threads=None) -> SmoothFunctions:
-    """The ``size`` smoothest functions for these labelled points, and those that tell components apart."""
+def smooth_functions(graph: KernelGraph, labeled, size, *, n_jobs=None) -> SmoothFunctions:
+    """The ``size`` smoothest functions for these labeled points, and those that tell components apart."""
     components = graph_components(graph)
-    rows = np.flatnonzero(np.isin(components, components[labelled]))
+    rows = np.flatnonzero(np.isin(components, components[labeled]))
     free = len(np.unique(components[rows])) - 1
     part = graph if len(rows) == graph.n_points else graph.restricted(rows)
     own = np.unique(components[rows], return_inverse=True)[1]
-    spectrum = smooth_spectrum(part, min(size + free, len(rows)), components=own, threads=threads)
+    spectrum = smooth_spectrum(part, min(size + free, len(rows)), components=own, n_jobs=n_jobs)
     return SmoothFunctions(rows, spectrum.vectors, graph.bandwidth**2 / 4.0 * spectrum.eigenvalues, components, free)
 
 
-def predicted_classes(pairs, bandwidth, labelled, classes, *, size=60):
-    """Predicted classes (N,) from integer classes of each of several sets of labelled rows, one graph for all.
+def predicted_classes(pairs, bandwidth, labeled, classes, *, size=60):
+    """Predicted classes (N,) from integer classes of each of several sets of labeled rows, one graph for all.
 
-    ``labelled`` and ``classes`` are sequences of arrays; yields one prediction for each.  Self-weights are dropped before
-    the renormalisation: with them, a graph in many dimensions is nearly the identity at ε̂.
+    ``labeled`` and ``classes`` are sequences of arrays; yields one prediction for each.  Self-weights are dropped before
+    the renormalization: with them, a graph in many dimensions is nearly the identity at ε̂.
     """
     graph = kernel_graph(pairs, bandwidth, self_weights=False)
-    functions = smooth_functions(graph, np.concatenate(labelled), size)
-    for rows, known in zip(labelled, classes, strict=True):
+    functions = smooth_functions(graph, np.concatenate(labeled), size)
+    for rows, known in zip(labeled, classes, strict=True):
         yield functions.fit(rows, signs_of(known, known.max() + 1), classes=True).scores.argmax(axis=1)

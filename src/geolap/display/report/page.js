@@ -7,11 +7,11 @@
   const toggle = document.getElementById("theme");
   let chosen = null;
 
-  // Colours are names such as "@curve" until a theme gives them a value, under keys that say that they are colours only.
-  const coloured = (value, key, style) => {
-    if (Array.isArray(value)) return value.map((item) => coloured(item, key, style));
+  // Colors are names such as "@curve" until a theme gives them a value, under keys that say that they are colors only.
+  const colored = (value, key, style) => {
+    if (Array.isArray(value)) return value.map((item) => colored(item, key, style));
     if (value !== null && typeof value === "object") {
-      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, coloured(item, name, style)]));
+      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, colored(item, name, style)]));
     }
     const named = typeof value === "string" && value[0] === "@" && /color(scale)?$/.test(key);
     return named ? style.getPropertyValue("--" + value.slice(1)).trim() : value;
@@ -20,7 +20,7 @@
   const draw = (width) => {
     const style = getComputedStyle(root);
     for (const [id, figure] of Object.entries(figures)) {
-      const { data, layout } = coloured(figure, "", style);
+      const { data, layout } = colored(figure, "", style);
       layout.dragmode = touch ? false : "zoom";
       layout.autosize = !width;
       if (width) {
@@ -36,7 +36,7 @@
   const paint = (theme) => {
     root.dataset.theme = theme;
     toggle.textContent = theme === "dark" ? "Light" : "Dark";
-    toggle.setAttribute("aria-label", theme === "dark" ? "Switch to light colours" : "Switch to dark colours");
+    toggle.setAttribute("aria-label", theme === "dark" ? "Switch to light colors" : "Switch to dark colors");
     if (window.Plotly) draw();
   };
 

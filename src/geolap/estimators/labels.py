@@ -1,7 +1,7 @@
 """Semi-supervised learning: labels of a few points, spread to all along the graph.
 
-The graph is built over all points, labelled or not; the labels are then fitted by functions that are smooth on it
-(`geolap.smooth_regression`).  A new point takes the mean of its neighbours, weighted by transition probabilities.
+The graph is built over all points, labeled or not; the labels are then fitted by functions that are smooth on it
+(`geolap.graphs.smooth_regression`).  A new point takes the mean of its neighbors, weighted by transition probabilities.
 """
 
 import warnings
@@ -13,9 +13,9 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .graph_laplacian import GraphEstimator, with_graph_parameters
-from .smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions
-from .validation import check_labels, check_number, check_points, check_values
+from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions
+from ..validation import check_labels, check_number, check_points, check_values
+from .laplacian import GraphEstimator, with_graph_parameters
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
@@ -44,7 +44,7 @@ class _SmoothEstimator(GraphEstimator):
         local_scale=None,
         metric="euclidean",
         random_state=None,
-        threads=None,
+        n_jobs=None,
     ):
         self.bandwidth = bandwidth
         self.n_eigenvectors = n_eigenvectors
@@ -58,7 +58,7 @@ class _SmoothEstimator(GraphEstimator):
         self.local_scale = local_scale
         self.metric = metric
         self.random_state = random_state
-        self.threads = threads
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -77,7 +77,7 @@ class _SmoothEstimator(GraphEstimator):
         graph = self._fit_graph(X, labels)
         sizes = SIZES if graph.n_points <= _MANY_POINTS else tuple(s for s in SIZES if s <= _SIZE_OF_MANY)
         sizes = sizes if self.n_eigenvectors is None else (self.n_eigenvectors,)
-        functions = smooth_functions(graph, known, max(sizes), threads=self.threads)
+        functions = smooth_functions(graph, known, max(sizes), n_jobs=self.n_jobs)
         fit = functions.fit(
             known,
             target,
@@ -90,7 +90,7 @@ class _SmoothEstimator(GraphEstimator):
         self.n_unreached_ = graph.n_points - len(functions.rows)
         if self.n_unreached_:
             warnings.warn(
-                f"Every component of the graph should hold a labelled point; {self.n_unreached_} of {graph.n_points} points "
+                f"Every component of the graph should hold a labeled point; {self.n_unreached_} of {graph.n_points} points "
                 f"are in components without one (the graph has {self.n_graph_components_}) and get the mean of all labels: "
                 "label some of them, or use a larger bandwidth.",
                 stacklevel=4,
@@ -100,7 +100,7 @@ class _SmoothEstimator(GraphEstimator):
         return fit
 
     def _scores_at(self, X):
-        """f (n, C) at points X: their own for training points, means of neighbours for others."""
+        """f (n, C) at points X: their own for training points, means of neighbors for others."""
         check_is_fitted(self)
         means, nearest, twin = self._extended(X, self._scores)
         means[twin] = self._scores[nearest[twin]]
@@ -111,7 +111,7 @@ class _SmoothEstimator(GraphEstimator):
 class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     """Classify all points from the labels of a few, by least squares over smooth functions on their graph.
 
-    .. math:: \\min_f Σ_{\\text{labelled}} (f_i - y_i)^2 + μ f^T (-L)^m f, \\qquad f = Σ_{k ≤ p} a_k φ_k
+    .. math:: \\min_f Σ_{\\text{labeled}} (f_i - y_i)^2 + μ f^T (-L)^m f, \\qquad f = Σ_{k ≤ p} a_k φ_k
 
     one column f of ±1 for each class; the largest wins.  ε comes from the geometry of all points, without labels; p, m and μ
     by leave-one-out on the labels, in closed form.
@@ -151,7 +151,7 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     >>> from sklearn.datasets import load_digits
     >>> X, truth = load_digits(return_X_y=True)
     >>> y = truth.copy()
-    >>> y[100:] = -1  # unlabelled
+    >>> y[100:] = -1  # unlabeled
     >>> classifier = geolap.LaplacianClassifier(random_state=0).fit(X, y)
     >>> bool((classifier.transduction_ == truth).mean() > 0.9)
     True
@@ -160,22 +160,22 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     def fit(self, X, y):
         """Learn from the points X (n_points, n_features) and their classes y (n_points,).
 
-        −1 marks an unlabelled point; so do None and NaN, and "-1" among words.
+        −1 marks an unlabeled point; so do None and NaN, and "-1" among words.
 
         Returns
         -------
         self
         """
-        y, labelled = check_labels(y, self._n_points(X))
-        known = np.flatnonzero(labelled)
+        y, labeled = check_labels(y, self._n_points(X))
+        known = np.flatnonzero(labeled)
         try:
             self.classes_, index = np.unique(y[known], return_inverse=True)
         except TypeError:
             raise ValueError("Labels must be all words or all numbers; both were given: convert them, str(label).") from None
         if len(self.classes_) < 2:
             raise ValueError(
-                f"A classifier needs labelled points of at least two classes; y has {len(self.classes_)} class(es)"
-                f"{f', {self.classes_[0]}' if len(self.classes_) else ', all points are unlabelled'} (-1 means unlabelled): "
+                f"A classifier needs labeled points of at least two classes; y has {len(self.classes_)} class(es)"
+                f"{f', {self.classes_[0]}' if len(self.classes_) else ', all points are unlabeled'} (-1 means unlabeled): "
                 "label points of another class."
             )
         classes = np.full(len(y), -1)

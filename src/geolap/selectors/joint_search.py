@@ -18,14 +18,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from .consistency import distortion
-from .engines import find_pairs
+from ..consistency import distortion
+from ..graphs.neighbors import find_pairs
+from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine, standard_error
+from ..selection import Selection, Status
+from ..validation import check_bandwidths, check_number, check_points
+from . import GeometricConsistency
+from .geometric_consistency import GRAPH_PARAMETERS, same_setting
 from .regional import scale_for
-from .search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine, standard_error
-from .selection import Selection, Status
-from .selectors import GeometricConsistency
-from .selectors.geometric_consistency import GRAPH_PARAMETERS, same_setting
-from .validation import check_bandwidths, check_number, check_points
 
 __all__ = ["ConsistencySearch", "Gain"]
 
@@ -184,7 +184,7 @@ class _Trial:
         if selector.n_neighbors is not None and selector.neighbors is None:
             k = selector.n_neighbors
             if k not in self._pairs:
-                self._pairs[k] = find_pairs(self.points, n_neighbors=k, threads=selector.threads)
+                self._pairs[k] = find_pairs(self.points, n_neighbors=k, n_jobs=selector.n_jobs)
             selector.set_params(n_neighbors=None, neighbors=self._pairs[k])
         if self.bandwidths is None:
             return selector.fit(self.points).selection_
@@ -204,7 +204,7 @@ def _restricted(selector, points, bandwidths):
         "neighbors",
         "local_scale",
     )
-    params = {name: getattr(selector, name) for name in (*names, "engine", "threads")}
+    params = {name: getattr(selector, name) for name in (*names, "engine", "n_jobs")}
 
     def values(new):
         return distortion(points, new, sample=selector.n_sample, **params).per_point
@@ -303,7 +303,7 @@ def _first_values(name, spec):
 
 
 def _around(trial, name):
-    """The middles between the best value of a parameter and its neighbours among those tried with the best of the others."""
+    """The middles between the best value of a parameter and its neighbors among those tried with the best of the others."""
     best, _ = trial.best
     values = sorted({p[name] for p, _ in trial.tried if _same({n: v for n, v in best.items() if n != name}, p)})
     at = values.index(best[name])

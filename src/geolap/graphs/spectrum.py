@@ -7,7 +7,7 @@ vary), M u = μ u gives
 
 Solved are the largest eigenvalues of c I − M, c = max ρ^{−2}, which is A itself for constant scales.  A graph in several
 components is solved component by component: as one, it would have as many equal eigenvalues, which no iteration can tell
-apart.  Large sparse graphs are solved by LOBPCG with multigrid (`geolap.multigrid`), or else by Lanczos; small ones
+apart.  Large sparse graphs are solved by LOBPCG with multigrid (`geolap.graphs.multigrid`), or else by Lanczos; small ones
 directly, and so are those of some thousand points whose parts hang together by so little that Lanczos does not converge.
 Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
 """
@@ -24,11 +24,11 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
-from .engines.threads import available_threads
+from ..engines.threads import available_threads
+from ..laplacian import scaled_rows
+from ..validation import check_choice
 from .graph import KernelGraph
-from .laplacian import scaled_rows
 from .multigrid import has_multigrid, smallest_by_multigrid
-from .validation import check_choice
 
 __all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectrum"]
 
@@ -36,16 +36,16 @@ SOLVERS = ("auto", "dense", "lanczos", "lobpcg")
 
 # Transition probabilities below this are lost in the rounding of the others.
 _NO_EDGE = 1e-14
-# Up to this size, and this multiple of the wanted pairs, a full matrix is diagonalised directly; a sparse one up to a third.
+# Up to this size, and this multiple of the wanted pairs, a full matrix is diagonalized directly; a sparse one up to a third.
 _DIRECT, _DIRECT_PER_PAIR = 1500, 30
 # Residuals relative to the largest eigenvalue: what the solvers aim at, and what is accepted.
 _WANTED, _ACCEPTED = 1e-9, 1e-6
 # What LOBPCG aims at, and the vectors of how many points, and how many of them, it finds sooner than Lanczos.
 _WANTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 50_000, 15
-# Vectors that Lanczos holds, at least; and restarts, the fewer where a matrix is small enough to be factorised instead.
+# Vectors that Lanczos holds, at least; and restarts, the fewer where a matrix is small enough to be factorized instead.
 _BASIS = 60
 _RESTARTS, _FEW_RESTARTS = 3000, 30
-_FACTORISED = 10_000
+_FACTORIZED = 10_000
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
 
@@ -80,7 +80,7 @@ class Spectrum:
 
 
 def smooth_spectrum(
-    graph: KernelGraph, k, *, markov=False, separate=False, components=None, solver="auto", threads=None
+    graph: KernelGraph, k, *, markov=False, separate=False, components=None, solver="auto", n_jobs=None
 ) -> Spectrum:
     """The k smallest eigenpairs of −L.
 
@@ -93,11 +93,11 @@ def smooth_spectrum(
     B, top = _shifted(graph, rho)
     components = graph_components(graph) if components is None else components
     mass = rho**2 * graph.renormalized_degrees
-    mass = np.where(mass > 0, mass, mass.max() or 1.0)  # a point without neighbours stands for itself
+    mass = np.where(mass > 0, mass, mass.max() or 1.0)  # a point without neighbors stands for itself
     n_components = int(components.max()) + 1
     order = np.argsort(components, kind="stable")
     parts: list[Any] = np.split(order, np.cumsum(np.bincount(components))[:-1]) if n_components > 1 else [slice(None)]
-    solved = [_component(B, rows, k, mass, top, solver, threads) for rows in parts]
+    solved = [_component(B, rows, k, mass, top, solver, n_jobs) for rows in parts]
     residual = max(r for _, _, r in solved) / top
 
     if separate:
@@ -151,7 +151,7 @@ def _lightest(graph):
     return W.data.min(where=W.data > 0, initial=1.0) * graph.density.min() / graph.density_sums.max()
 
 
-def _component(B, rows, k, mass, top, solver, threads):
+def _component(B, rows, k, mass, top, solver, n_jobs):
     """Largest eigenpairs of one component: (values, vectors, residual).  The first, the constant, is known and kept out."""
     constant = np.sqrt(mass[rows])[:, None]
     constant = constant / np.linalg.norm(constant)
@@ -160,7 +160,7 @@ def _component(B, rows, k, mass, top, solver, threads):
         return np.array([top]), constant, 0.0
     if len(constant) < B.shape[0]:
         B = B[rows][:, rows]
-    values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, top=top, solver=solver, threads=threads)
+    values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, top=top, solver=solver, n_jobs=n_jobs)
     return np.concatenate([[top], values]), np.hstack([constant, vectors]), residual
 
 
@@ -185,7 +185,7 @@ def _merged(parts, solved, k, mass, top):
     return values, vectors
 
 
-def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", threads=None):
+def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", n_jobs=None):
     """The k largest eigenvalues of a symmetric matrix, descending, their vectors (n, k), and the largest residual.
 
     ``without`` (n, 1) is an eigenvector that is known already; it is pushed below all others, which are at least −``top``.
@@ -201,12 +201,12 @@ def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", threads=No
     if small or solver == "dense":
         found = _full(B.toarray() if sparse.issparse(B) else B, k, known, push)
     elif without is not None and _by_lobpcg(B, k, solver):
-        found = _lobpcg(B, k, known, top, threads)
+        found = _lobpcg(B, k, known, top, n_jobs)
     if found is None:
-        with _product(B, threads) as times:
+        with _product(B, n_jobs) as times:
             found = _lanczos(lambda v: times(v) - push * known[:, 0] * (known[:, 0] @ v), n, k)
     if found is None:
-        found = _factorised(B, k, known, top) if sparse.issparse(B) else _full(B, k, known, push)
+        found = _factorized(B, k, known, top) if sparse.issparse(B) else _full(B, k, known, push)
     values, vectors = found
     order = np.argsort(-values)
     values, vectors = values[order], vectors[:, order]
@@ -231,13 +231,13 @@ def _by_lobpcg(B, k, solver):
     return solver == "lobpcg"
 
 
-def _lobpcg(B, k, known, top, threads):
+def _lobpcg(B, k, known, top, n_jobs):
     """Largest eigenpairs of B as the smallest of ``top`` I − B; None if they do not converge."""
-    order = reverse_cuthill_mckee(B, symmetric_mode=True)  # neighbours in memory: products are some four times as fast
+    order = reverse_cuthill_mckee(B, symmetric_mode=True)  # neighbors in memory: products are some four times as fast
     L = B[order][:, order].astype(float, copy=False)
     L.data *= -1.0
     L.setdiag(L.diagonal() + top)
-    with _product(L, threads) as times:
+    with _product(L, n_jobs) as times:
         found = smallest_by_multigrid(L, k, product=times, known=known[order], tol=_WANTED_OF_LOBPCG * top)
     if found is None:
         return None
@@ -247,13 +247,13 @@ def _lobpcg(B, k, known, top, threads):
 
 
 @contextmanager
-def _product(B, threads):
+def _product(B, n_jobs):
     """A function v → B v that works on as many threads; rows are summed one by one, so that the number changes nothing."""
-    threads = threads or available_threads()
-    if not sparse.issparse(B) or threads == 1 or B.nnz < _ENTRIES_FOR_THREADS:
+    n_jobs = n_jobs or available_threads()
+    if not sparse.issparse(B) or n_jobs == 1 or B.nnz < _ENTRIES_FOR_THREADS:
         yield lambda v: B @ v
         return
-    ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, threads + 1))
+    ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, n_jobs + 1))
     parts = [
         sparse.csr_array(
             (B.data[B.indptr[a] : B.indptr[b]], B.indices[B.indptr[a] : B.indptr[b]], B.indptr[a : b + 1] - B.indptr[a]),
@@ -261,7 +261,7 @@ def _product(B, threads):
         )
         for a, b in pairwise(ends)
     ]
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(n_jobs) as pool:
         yield lambda v: np.concatenate(list(pool.map(lambda part: part @ v, parts)))
 
 
@@ -283,13 +283,13 @@ def _lanczos(product, n, k):
     """Largest eigenpairs; None if they do not converge soon and there is another way."""
     operator = LinearOperator((n, n), matvec=product, dtype=float)
     basis = max(2 * k + 1, _BASIS)
-    restarts, widenings = (_FEW_RESTARTS, (1,)) if n <= _FACTORISED else (_RESTARTS, (1, 3))
+    restarts, widenings = (_FEW_RESTARTS, (1,)) if n <= _FACTORIZED else (_RESTARTS, (1, 3))
     for widening in widenings:
         try:
             return eigsh(operator, k, which="LA", v0=_start(n), ncv=min(n, widening * basis), tol=_WANTED, maxiter=restarts)
         except ArpackNoConvergence as error:
             found = len(error.eigenvalues)
-    if n <= _FACTORISED:
+    if n <= _FACTORIZED:
         return None
     raise RuntimeError(
         f"Eigenvectors must converge; {found} of {k} did for {n} points: ask for fewer, or use a larger bandwidth, at which "
@@ -297,7 +297,7 @@ def _lanczos(product, n, k):
     )
 
 
-def _factorised(B, k, known, top):
+def _factorized(B, k, known, top):
     """Largest eigenpairs of a sparse matrix by inverse iteration: near ``top`` they are close, their inverses far apart."""
     n = B.shape[0]
     shift = 1e-10 * top

@@ -1,0 +1,60 @@
+"""Pairs of points that a graph stores: squared distances in a unit of their own.
+
+A full symmetric matrix, or a symmetric CSR matrix that stores the diagonal.  There a distance of zero is stored as `ZERO`, a
+number too small to weigh anything: a sparse matrix would lose a zero.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .kernel import gaussian
+from .points import in_unit
+
+__all__ = ["ZERO", "Pairs"]
+
+# What stands for a squared distance of zero.
+ZERO = 1e-300
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Squared distances between points.
+
+    Attributes
+    ----------
+    sqdist : ndarray or csr_array (N, N)
+        Symmetric, in units of ``unit``², over ρ_i ρ_j once `scaled`.
+    unit : float
+    """
+
+    sqdist: np.ndarray | sparse.csr_array
+    unit: float
+
+    @property
+    def n_points(self) -> int:
+        return self.sqdist.shape[0]
+
+    def scaled(self, rho) -> "Pairs":
+        """Distances over √(ρ_i ρ_j)."""
+        S: Any = self.sqdist
+        if not sparse.issparse(S):
+            return replace(self, sqdist=S / (rho[:, None] * rho))
+        data = S.data / (np.repeat(rho, np.diff(S.indptr)) * rho[S.indices])
+        return replace(self, sqdist=sparse.csr_array((np.maximum(data, ZERO), S.indices, S.indptr), shape=S.shape))
+
+    def weights(self, bandwidth, *, cutoff=None, dtype=float):
+        """W of every pair, 1 on the diagonal, dense or sparse."""
+        eps = in_unit([bandwidth], self.unit)[0]
+        S: Any = self.sqdist
+        with np.errstate(under="ignore"):
+            if not sparse.issparse(S):
+                return gaussian(S, eps, cutoff=cutoff).astype(dtype, copy=False)
+            data = gaussian(S.data, eps, cutoff=cutoff).astype(dtype, copy=False)
+        W = sparse.csr_array((data, S.indices, S.indptr), shape=S.shape)
+        if cutoff is not None:
+            W = W.copy()  # the pattern is not ours to change
+            W.eliminate_zeros()
+        return W

@@ -1,0 +1,60 @@
+"""Sentences that name parameters: the same message for Python and for the shell.
+
+What a message says is decided where it is raised; how a parameter is written, ``n_neighbors`` or ``--n-neighbors``, where it
+is read.  A `Sentence` is a string with the names of Python, and remembers what it was made from.
+"""
+
+from collections.abc import Callable
+
+__all__ = ["Sentence", "python_name"]
+
+
+class Sentence(str):
+    """A message from a template.  ``{word}`` is a value given by keyword, or else the name of a parameter.
+
+    ``{parameter=value}`` stands for a parameter at a value.
+
+    Examples
+    --------
+    >>> advice = Sentence("{n} points are joined: raise {n_neighbors}, or use {disconnected=separate}.", n=3)
+    >>> str(advice)
+    "3 points are joined: raise n_neighbors, or use disconnected='separate'."
+    >>> advice.named(lambda name, value: f"--{name} {value}" if value else f"--{name}")
+    '3 points are joined: raise --n_neighbors, or use --disconnected separate.'
+    """
+
+    template: str
+    values: dict[str, object]
+
+    def __new__(cls, template: str, **values: object) -> "Sentence":
+        self = super().__new__(cls, template.format_map(_Words(values, python_name)))
+        self.template, self.values = template, values
+        return self
+
+    def __reduce__(self):
+        return _restored, (self.template, self.values)
+
+    def named(self, name: Callable[[str, str | None], str]) -> str:
+        """The message with parameters as ``name(parameter, value or None)`` writes them."""
+        return self.template.format_map(_Words(self.values, name))
+
+
+def python_name(parameter: str, value: str | None) -> str:
+    """A parameter, or a parameter and its value, as in a call."""
+    return parameter if value is None else f"{parameter}={value!r}"
+
+
+def _restored(template, values):
+    return Sentence(template, **values)
+
+
+class _Words(dict):
+    """Values by name; any other name is a parameter."""
+
+    def __init__(self, values, name):
+        super().__init__(values)
+        self._name = name
+
+    def __missing__(self, key):
+        parameter, _, value = key.partition("=")
+        return self._name(parameter, value or None)
