@@ -180,7 +180,7 @@ class DeviceEngine:
 
 
 def _in_unit_box(X):
-    """As `geolap.engines.base.in_unit_box`, on the device."""
+    """As `geolap.points.in_unit_box`, on the device."""
     X = X.detach().to(torch.float64)
     center = X[:: -(-len(X) // 128)].median(dim=0).values
     low, high = X.min(dim=0).values, X.max(dim=0).values

@@ -12,9 +12,9 @@ number of chunks.  The products are formed in the precision in which the columns
 import numpy as np
 
 from ..kernel import gaussian
+from ..threads import Scratch
 from .base import NO_NEIGHBORS, LocalMetrics
 from .gaussian_cells import Boxes
-from .threads import Scratch
 
 __all__ = ["ENOUGH_COLUMNS", "ROW_REACH", "Columns", "metrics_from", "n_moments", "own_columns", "row_moments"]
 
