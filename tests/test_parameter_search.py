@@ -53,7 +53,7 @@ def test_bandwidths_may_be_restricted(torus):
     )
     assert among.bandwidth_ in (0.3, 0.6, 1.2)
     curve = geolap.distortion(
-        torus, [0.3, 0.6, 1.2], sample=200, random_state=np.random.RandomState(0).randint(2**31 - 1), renormalization=1.0
+        torus, [0.3, 0.6, 1.2], n_sample=200, random_state=np.random.RandomState(0).randint(2**31 - 1), renormalization=1.0
     )
     row = next(row for row in among.surface_ if row["renormalization"] == 1.0)
     assert row["score"] == pytest.approx(curve.mean.min())

@@ -129,7 +129,7 @@ def _rotated(X: np.ndarray) -> np.ndarray:
     """Wide points (N, r) in N coordinates, at the same distances; those at the same place stay at the same place."""
     _, first, place = np.unique(X, axis=0, return_index=True, return_inverse=True)
     with one_blas_thread:  # so that the result does not depend on the number of threads
-        R = np.linalg.qr(X[first].T, mode="r")
+        R: Any = np.linalg.qr(X[first].T, mode="r")
     return np.ascontiguousarray(R.T[place.ravel()])
 
 

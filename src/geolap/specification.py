@@ -2,7 +2,7 @@
 
 Selectors, `geolap.distortion`, estimators, health, forecasts, the joint search and the command line all make one from their
 parameters, and from there it travels whole.  None means "not given": a selector that says nothing about the graph follows
-the estimator that uses it, and what nobody gave has the default of `DEFAULTS`.
+the estimator that uses it, and what nobody gave has the default of `FullSpec`.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -16,19 +16,11 @@ from .laplacian import LocalScale
 from .sentences import Sentence
 from .validation import check_choice, check_number
 
-__all__ = ["DEFAULTS", "ENGINES", "EXECUTION", "GraphSpec", "LocalScaleLike", "same_setting"]
+__all__ = ["ENGINES", "EXECUTION", "FullSpec", "GraphSpec", "LocalScaleLike", "same_setting"]
 
 LocalScaleLike = int | Literal["regional"] | LocalScale | None
 
 ENGINES = ("auto", "dense", "tiled", "cells", "device")
-# What stands for what was not given.
-DEFAULTS: dict[str, Any] = {
-    "renormalization": 1.0,
-    "self_weights": True,
-    "metric": "euclidean",
-    "exact": False,
-    "engine": "auto",
-}
 # How sums are done, not which graph they are over: a selector may differ from its estimator in these.
 EXECUTION = ("exact", "engine", "n_jobs")
 
@@ -85,7 +77,7 @@ class GraphSpec:
         """What was given, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
 
-    def within(self, outer: "GraphSpec") -> "GraphSpec":
+    def within(self, outer: "FullSpec") -> "FullSpec":
         """This one of a selector, and what it does not say from that of the estimator that uses it.
 
         Raises
@@ -95,38 +87,50 @@ class GraphSpec:
         """
         own = self.given()
         for name, value in own.items():
-            if name not in EXECUTION and not same_setting(value, {**DEFAULTS, **outer.given()}.get(name)):
+            if name not in EXECUTION and not same_setting(value, getattr(outer, name)):
                 raise ValueError(
                     f"The bandwidth is selected for the graph that the estimator builds; its selector was given "
                     f"{name}={value!r}: give {name} to the estimator instead."
                 )
         return replace(outer, **own)
 
-    def filled(self) -> "GraphSpec":
+    def filled(self) -> "FullSpec":
         """Checked, with the defaults in the place of what was not given."""
-        full = replace(self, **{**DEFAULTS, **self.given()})
-        check_number("renormalization", full.renormalization, low=0, high=10)
-        check_choice("self_weights", full.self_weights, (True, False))
-        check_choice("metric", full.metric, ("euclidean", "precomputed"))
-        check_choice("exact", full.exact, (True, False))
-        check_choice("engine", full.engine, ENGINES)
-        if full.cutoff is not None:
-            check_number("cutoff", full.cutoff, low=0, open_low=True)
-        if full.n_neighbors is not None:
-            check_number("n_neighbors", full.n_neighbors, Integral, low=1)
-        if full.n_jobs is not None and not (isinstance(full.n_jobs, Integral) and full.n_jobs < 0):
-            check_number("n_jobs", full.n_jobs, Integral, low=1)
-        if full.exact and full.engine == "cells":
+        return self if isinstance(self, FullSpec) else FullSpec(**self.given())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FullSpec(GraphSpec):
+    """A specification without gaps, checked."""
+
+    renormalization: float = 1.0
+    self_weights: bool = True
+    metric: str = "euclidean"
+    exact: bool = False
+    engine: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_number("renormalization", self.renormalization, low=0, high=10)
+        check_choice("self_weights", self.self_weights, (True, False))
+        check_choice("metric", self.metric, ("euclidean", "precomputed"))
+        check_choice("exact", self.exact, (True, False))
+        check_choice("engine", self.engine, ENGINES)
+        if self.cutoff is not None:
+            check_number("cutoff", self.cutoff, low=0, open_low=True)
+        if self.n_neighbors is not None:
+            check_number("n_neighbors", self.n_neighbors, Integral, low=1)
+        if self.n_jobs is not None and not (isinstance(self.n_jobs, Integral) and self.n_jobs < 0):
+            check_number("n_jobs", self.n_jobs, Integral, low=1)
+        if self.exact and self.engine == "cells":
             raise ValueError("exact=True needs an engine that visits all pairs; 'cells' does not: use engine='auto'.")
-        if full.n_neighbors is not None and full.neighbors is not None:
+        if self.n_neighbors is not None and self.neighbors is not None:
             raise ValueError(
                 Sentence(
                     "Either {n_neighbors} or neighbors says which pairs count; both {n_neighbors} = {k} and neighbors were "
                     "given: leave out one of them.",
-                    k=full.n_neighbors,
+                    k=self.n_neighbors,
                 )
             )
-        return full
 
 
 def same_setting(one: Any, other: Any) -> bool:

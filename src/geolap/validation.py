@@ -72,7 +72,7 @@ def check_bandwidths(bandwidths: Any) -> np.ndarray:
 
 
 def check_number(
-    name: str, value: Any, kind: type = Real, *, low: float, high: float = np.inf, open_low: bool = False
+    name: str, value: Any, kind: Any = Real, *, low: float, high: float = np.inf, open_low: bool = False
 ) -> Any:
     """A number of the given kind in the given range; ``name`` is a parameter's, or a few words."""
     good = isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high and np.isfinite(value)

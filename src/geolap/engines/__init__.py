@@ -9,7 +9,7 @@ from ..laplacian import LocalScale
 from ..memory import require_memory
 from ..pairs import Pairs
 from ..points import Points, is_chunked, on_device
-from ..specification import GraphSpec
+from ..specification import FullSpec, GraphSpec
 from .base import Engine, LocalMetrics
 from .cells import CellsEngine
 from .cost import Cost, selection_memory
@@ -46,21 +46,21 @@ def make_engine(
     remember their engine.
     """
     points = Points.of(X, keep_device=True)
-    spec = (spec or GraphSpec()).filled()
+    full = (spec or GraphSpec()).filled()
     if is_chunked(points.given):
-        return _chunked_engine(points.given, spec, scale, pairs)
+        return _chunked_engine(points.given, full, scale, pairs)
     if pairs is not None:
-        return SparseEngine(points, pairs, cutoff=spec.cutoff, n_jobs=spec.n_jobs, scale=scale)
-    name = engine_for(points.given, exact=spec.exact) if spec.engine == "auto" else spec.engine
+        return SparseEngine(points, pairs, cutoff=full.cutoff, n_jobs=full.n_jobs, scale=scale)
+    name = engine_for(points.given, exact=full.exact) if full.engine == "auto" else full.engine
     if scale is not None:
-        return _new_engine(points, name, spec, scale)
-    key = name, spec.cutoff, spec.n_jobs
+        return _new_engine(points, name, full, scale)
+    key = name, full.cutoff, full.n_jobs
     if key not in points.engines:
-        points.engines[key] = _new_engine(points, name, spec, None)
+        points.engines[key] = _new_engine(points, name, full, None)
     return points.engines[key]
 
 
-def _new_engine(points: Points, name: str, spec: GraphSpec, scale: LocalScale | None) -> Engine:
+def _new_engine(points: Points, name: str, spec: FullSpec, scale: LocalScale | None) -> Engine:
     if name == "device":
         return _device_engine(points.given, spec.cutoff, scale)
     n, r = points.shape
@@ -77,7 +77,7 @@ def engine_for(X: Any, *, exact: bool = False) -> str:
     return "tiled" if exact or X.shape[0] <= _MANY else "cells"
 
 
-def _chunked_engine(X: Any, spec: GraphSpec, scale: LocalScale | None, pairs: Pairs | None) -> Engine:
+def _chunked_engine(X: Any, spec: FullSpec, scale: LocalScale | None, pairs: Pairs | None) -> Engine:
     if spec.engine != "auto" or scale is not None or pairs is not None:
         raise ValueError(
             "A dask array is worked on chunk by chunk, with all pairs and one bandwidth; an engine, neighbors or local "

@@ -24,9 +24,9 @@ from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..points import Points, on_device
 from ..selection import Selection
-from ..selectors import BandwidthSelector, resolve_bandwidth
+from ..selectors import BandwidthSelector, checked_bandwidth, resolve_bandwidth
 from ..sentences import Sentence
-from ..specification import GraphSpec, LocalScaleLike
+from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_number
 
 __all__ = ["GraphEstimator", "documented"]
@@ -144,7 +144,7 @@ class GraphEstimator(BaseEstimator):
             _check_landmarks(n_landmarks, data, spec)
         if spec.metric == "precomputed":
             _check_precomputed(data, spec, self.bandwidth)
-            return graph_of_distances(data, spec, resolve_bandwidth(None, self.bandwidth)[0])
+            return graph_of_distances(data, spec, checked_bandwidth(self.bandwidth))
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
         if n_landmarks is not None:
@@ -183,12 +183,12 @@ class GraphEstimator(BaseEstimator):
             new = Points.of(X, least=1).host
         else:
             new = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X, dtype=float)
-            check_distances(new.data if sparse.issparse(X) else new)
+            check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
         return extend(self._built, new, values, groups=groups, n_jobs=self.n_jobs)
 
 
-def _check_landmarks(n_landmarks: Any, data: Any, spec: GraphSpec) -> None:
+def _check_landmarks(n_landmarks: Any, data: Any, spec: FullSpec) -> None:
     check_number("n_landmarks", n_landmarks, Integral, low=3)
     if spec.metric == "precomputed" or spec.n_neighbors is not None or spec.neighbors is not None:
         raise ValueError(
@@ -207,7 +207,7 @@ def _check_landmarks(n_landmarks: Any, data: Any, spec: GraphSpec) -> None:
         )
 
 
-def _check_precomputed(distances: Any, spec: GraphSpec, bandwidth: Any) -> None:
+def _check_precomputed(distances: Any, spec: FullSpec, bandwidth: Any) -> None:
     if spec.n_neighbors is not None or spec.neighbors is not None or spec.local_scale is not None:
         raise ValueError(
             "With metric='precomputed' the matrix itself says which points are joined and how far they are; n_neighbors, "

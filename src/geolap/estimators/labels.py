@@ -268,7 +268,7 @@ def _classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_needs_no_classes(bandwidth: Any) -> None:
-    rule = METHODS[bandwidth]() if isinstance(bandwidth, str) and bandwidth in METHODS else bandwidth
+    rule = METHODS.get(bandwidth) if isinstance(bandwidth, str) else bandwidth
     if getattr(rule, "needs_labels", False):
         raise ValueError(
             f"Numbers have no classes, which this choice of a bandwidth needs; bandwidth={bandwidth!r} was given: use one "

@@ -23,7 +23,7 @@ from ..pairs import Pairs
 from ..points import Points, in_unit
 from ..selection import Selection
 from ..sentences import Sentence
-from ..specification import GraphSpec
+from ..specification import FullSpec
 from .distances import given_pairs
 from .graph import KernelGraph, kernel_graph
 from .neighbors import all_pairs, pairs_within
@@ -130,7 +130,7 @@ def landmark_graph(
     return BuiltGraph(kernel, points=some.host, cutoff=cutoff, dropped_weight=_dropped_weight(some, kernel), landmarks=rows)
 
 
-def graph_of_distances(distances: Any, spec: GraphSpec, bandwidth: float) -> BuiltGraph:
+def graph_of_distances(distances: Any, spec: FullSpec, bandwidth: float) -> BuiltGraph:
     """The graph over a square matrix of distances, dense or sparse."""
     kernel = _kernel(given_pairs(distances), bandwidth, spec, spec.cutoff, None, dtype=distances.dtype)
     return BuiltGraph(kernel, cutoff=spec.cutoff)
@@ -144,7 +144,7 @@ def neighbors_instead(n_points: int) -> int:
 def _kernel(
     pairs: Pairs,
     bandwidth: float,
-    spec: GraphSpec,
+    spec: FullSpec,
     cutoff: float | None,
     scale: LocalScale | None,
     *,

@@ -79,7 +79,7 @@ def extend(
         nearest = near[closest]
         found.nearest[rows] = nearest
         # A transformer's distance from a point to itself may be rounding instead of zero.
-        found.twin[rows] = least == 0 if graph.finder is None else (given[rows] == graph.points[nearest]).all(axis=1)
+        found.twin[rows] = least == 0 if graph.finder is None else _same_place(given[rows], graph.points, nearest)
         if graph.n_neighbors is not None and graph.n_neighbors < sqdist.shape[1]:
             k = graph.n_neighbors - 1
             sqdist[sqdist > np.partition(sqdist, k, axis=1)[:, [k]]] = np.inf
@@ -138,6 +138,10 @@ def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray) -> tuple[f
 
     some = np.split(order, np.arange(0, n, max(1, min(_TOGETHER, _HELD // N)))[1:])
     return eps, [partial(of, rows) for rows in some]
+
+
+def _same_place(new: np.ndarray, training: np.ndarray | None, nearest: np.ndarray) -> np.ndarray:
+    return np.zeros(len(new), dtype=bool) if training is None else (new == training[nearest]).all(axis=1)
 
 
 def _stored_distances(distances: Any, rows: np.ndarray, everyone: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from ..memory import require_memory
 from ..pairs import Pairs
 from ..points import Points
 from ..scale import resolve_scale
-from ..specification import GraphSpec
+from ..specification import FullSpec, GraphSpec
 from .distances import given_pairs
 from .neighbors import fitted_neighbors, nearest_pairs
 
@@ -23,8 +23,7 @@ class Skeleton:
 
     Attributes
     ----------
-    spec : GraphSpec
-        Filled.
+    spec : FullSpec
     pairs : Pairs or None
         Distances of the pairs that count, not yet over √(ρ_i ρ_j); None if all pairs do.
     scale : LocalScale or None
@@ -32,7 +31,7 @@ class Skeleton:
         The fitted one that found the pairs, for new points.
     """
 
-    spec: GraphSpec
+    spec: FullSpec
     pairs: Pairs | None = None
     scale: LocalScale | None = None
     finder: Any = None
@@ -44,16 +43,16 @@ class Skeleton:
 
 def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) -> Skeleton:
     """Find the pairs and scales that a specification asks for."""
-    spec = spec.filled()
-    scale = resolve_scale(points, spec.local_scale, random_state=random_state, n_jobs=spec.n_jobs)
-    if spec.neighbors is not None:
-        distances, finder = fitted_neighbors(spec.neighbors, points.host)
-        return Skeleton(spec, given_pairs(distances, len(points)), scale, finder)
-    if spec.n_neighbors is None:
-        return Skeleton(spec, None, scale)
+    full = spec.filled()
+    scale = resolve_scale(points, full.local_scale, random_state=random_state, n_jobs=full.n_jobs)
+    if full.neighbors is not None:
+        distances, finder = fitted_neighbors(full.neighbors, points.host)
+        return Skeleton(full, given_pairs(distances, len(points)), scale, finder)
+    if full.n_neighbors is None:
+        return Skeleton(full, None, scale)
     require_memory(
-        graph_memory(neighbor_entries(len(points), spec.n_neighbors)),
-        f"A graph that joins {len(points)} points with their {spec.n_neighbors} nearest neighbors",
+        graph_memory(neighbor_entries(len(points), full.n_neighbors)),
+        f"A graph that joins {len(points)} points with their {full.n_neighbors} nearest neighbors",
         "lower {n_neighbors}, or use {n_landmarks}",
     )
-    return Skeleton(spec, nearest_pairs(points, spec.n_neighbors, n_jobs=spec.n_jobs), scale)
+    return Skeleton(full, nearest_pairs(points, full.n_neighbors, n_jobs=full.n_jobs), scale)

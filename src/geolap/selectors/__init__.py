@@ -1,8 +1,6 @@
 """Ways to choose ε, one file each, all with the same face: ``fit(X, y=None)`` → ``bandwidth_``, ``selection_``."""
 
-from collections.abc import Callable
 from copy import copy
-from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -36,13 +34,14 @@ __all__ = [
     "Reconstruction",
     "Semigroup",
     "SingerRate",
+    "checked_bandwidth",
     "resolve_bandwidth",
     "select_bandwidth",
+    "selector_named",
 ]
 
-METHODS: dict[str, Callable[..., BandwidthSelector]] = {
+METHODS: dict[str, type[BandwidthSelector]] = {
     "gc": GeometricConsistency,
-    "gc_inverse": partial(GeometricConsistency, dual=False),
     "rec": Reconstruction,
     "cv": CrossValidation,
     "bgh": KernelSum,
@@ -53,6 +52,21 @@ METHODS: dict[str, Callable[..., BandwidthSelector]] = {
     "median": MedianDistance,
     "knn": NeighborDistance,
 }
+# Other names for a rule with a parameter: what `Selection.method` may say besides.
+_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"gc_inverse": ("gc", {"dual": False})}
+
+
+def selector_named(name: Any, *, what: str = "method", **params: Any) -> BandwidthSelector:
+    """The selector of that name, with these parameters."""
+    check_choice(what, name, (*METHODS, *_VARIANTS))
+    rule, own = _VARIANTS.get(name, (name, {}))
+    has = METHODS[rule]().get_params(deep=False)
+    unknown = sorted(set(params) - set(has))
+    if unknown:
+        raise TypeError(
+            f"Method {name!r} takes the parameters {', '.join(has)}; {', '.join(unknown)} was given: leave it out."
+        )
+    return METHODS[rule](**{**own, **params})
 
 
 def select_bandwidth(X: Any, method: str = "gc", *, y: Any = None, **params: Any) -> Selection:
@@ -80,18 +94,21 @@ def select_bandwidth(X: Any, method: str = "gc", *, y: Any = None, **params: Any
     >>> geolap.select_bandwidth(X, working_dim=2, random_state=0).method
     'gc'
     """
-    check_choice("method", method, tuple(METHODS))
-    has = METHODS[method]().get_params(deep=False)
-    unknown = sorted(set(params) - set(has))
-    if unknown:
+    return selector_named(method, **params).fit(X, y).selection_
+
+
+def checked_bandwidth(bandwidth: Any) -> float:
+    """A bandwidth that is given as a number."""
+    if not isinstance(bandwidth, Real) or isinstance(bandwidth, bool):
         raise TypeError(
-            f"Method {method!r} takes the parameters {', '.join(has)}; {', '.join(unknown)} was given: leave it out."
+            f"bandwidth must be a number, one of {', '.join(METHODS)}, or a selector; {bandwidth!r} was given: pass one of "
+            "them."
         )
-    return METHODS[method](**params).fit(X, y).selection_
+    return float(check_bandwidths(bandwidth)[0])
 
 
 def resolve_bandwidth(
-    points: Points | None,
+    points: Points,
     bandwidth: Any,
     *,
     y: Any = None,
@@ -103,20 +120,14 @@ def resolve_bandwidth(
 
     Geometric consistency selects for the graph whose ``skeleton`` is given.
     """
-    if isinstance(bandwidth, Real) and not isinstance(bandwidth, bool):
-        return float(check_bandwidths(bandwidth)[0]), None
     if isinstance(bandwidth, str):
-        check_choice("bandwidth", bandwidth, tuple(METHODS))
-        selector = METHODS[bandwidth]()
+        selector = selector_named(bandwidth, what="bandwidth")
         if "random_state" in selector.get_params(deep=False):
             selector.set_params(random_state=random_state)
     elif isinstance(bandwidth, BandwidthSelector):
         selector = copy(bandwidth)
     else:
-        raise TypeError(
-            f"bandwidth must be a number, one of {', '.join(METHODS)}, or a selector; {bandwidth!r} was given: pass one of "
-            "them."
-        )
+        return checked_bandwidth(bandwidth), None
     if selector.n_jobs is None:
         selector.n_jobs = n_jobs
     if isinstance(selector, GeometricConsistency):

@@ -11,8 +11,7 @@ from sklearn.utils import check_random_state
 from ..graphs.health import GraphHealth, graph_health
 from ..points import Points
 from ..selection import Selection
-from ..validation import check_choice
-from . import METHODS
+from . import METHODS, selector_named
 
 __all__ = ["Comparison", "ComparisonRow", "compare_bandwidths"]
 
@@ -125,8 +124,7 @@ def compare_bandwidths(
     ----------
     X : array-like (n_points, n_features)
     methods : sequence of str, optional
-        Names of methods of `select_bandwidth`; by default all but "gc_inverse", and those that need
-        labels only if y is given.
+        Names of methods of `select_bandwidth`; by default all that work without labels, and those with labels if y is given.
     y : array-like (n_points,), optional
         Labels, −1 for unlabeled points.
     random_state : int, RandomState or None
@@ -149,17 +147,14 @@ def compare_bandwidths(
     ['gc', 'median']
     """
     points = Points.of(X)
-    names = [name for name in METHODS if name != "gc_inverse"] if methods is None else methods
-    for name in names:
-        check_choice("a method", name, tuple(METHODS))
+    if methods is None:
+        methods = [name for name, rule in METHODS.items() if y is not None or not rule.needs_labels]
+    selectors = [selector_named(name, what="a method") for name in methods]
     # A number goes to every rule as it is, so that each answers what it would answer alone.
     seed = random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31)
     common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
     rows = []
-    for name in names:
-        selector = METHODS[name]()
-        if methods is None and selector.needs_labels and y is None:
-            continue
+    for selector in selectors:
         selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params(deep=False)})
         start = time.perf_counter()
         selection = selector.select(points, y)

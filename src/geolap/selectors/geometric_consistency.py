@@ -127,7 +127,7 @@ class GeometricConsistency(BandwidthSelector):
         if skeleton is None:
             skeleton = skeleton_of(points, GraphSpec.of(self), random_state=random_state)
         else:
-            skeleton = replace(skeleton, spec=GraphSpec.of(self).within(skeleton.spec).filled())
+            skeleton = replace(skeleton, spec=GraphSpec.of(self).within(skeleton.spec))
         return least_distortion(
             self.problem(points, skeleton, sample),
             len(points),

@@ -25,7 +25,7 @@ from ..points import Points
 from ..scale import resolve_scale
 from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine, standard_error
 from ..selection import Selection, Status
-from ..specification import GraphSpec, same_setting
+from ..specification import FullSpec, GraphSpec, same_setting
 from ..validation import check_bandwidths, check_n_sample, check_number
 from . import GeometricConsistency
 
@@ -188,7 +188,7 @@ class _Trial:
             return selector.select(self.points, skeleton=skeleton)
         return _restricted(selector, self.points, skeleton, self.bandwidths)
 
-    def _skeleton(self, spec: GraphSpec) -> Skeleton:
+    def _skeleton(self, spec: FullSpec) -> Skeleton:
         """The skeleton of a specification; the pairs of k nearest neighbors are found once."""
         if spec.n_neighbors is None:
             return skeleton_of(self.points, spec, random_state=self.seed)
