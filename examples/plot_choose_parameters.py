@@ -2,7 +2,7 @@
 Choosing λ and k
 ================
 
-The criterion that chooses ε can choose other parameters of the graph with it: here λ, the power of the degrees that is
+The criterion that chooses ε can choose other parameters of the graph as well: here λ, the power of the degrees that is
 divided out, and k of the k-nearest-neighbor graph.
 """
 
@@ -28,8 +28,8 @@ for ax, parameters in zip(axes, ({"renormalization": (0, 1.5)}, {"n_neighbors": 
     ax.set(xlabel=name, ylabel="distortion at the best ε", ylim=(0, None))
 
 # %%
-# λ gains something on paper, yet not towards λ = 1, the value that removes the density of the points: D measures second
-# moments of P, while λ acts on first ones, so this is not evidence about density.  Of neighbors, a surface wants as many as
-# it can get.  See :doc:`/estimators` for what that means on real data.
+# λ lowers D a little, but not toward λ = 1, the value that removes the density of the points: D measures second moments
+# of P, while λ acts on first ones, so this is not evidence about density.  For a surface, the more neighbors the better.
+# See :doc:`/estimators` for what that means on real data.
 
 plt.show()
