@@ -2,7 +2,8 @@
 A million points
 ================
 
-A bandwidth and a map of a million points on two cores.  `forecast` estimates time and memory before the work begins.
+A bandwidth and a map of a million points on two cores.  :func:`geolap.forecast` estimates time and memory before the
+work begins.
 """
 
 import time

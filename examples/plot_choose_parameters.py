@@ -28,7 +28,7 @@ for ax, parameters in zip(axes, ({"renormalization": (0, 1.5)}, {"n_neighbors": 
     ax.set(xlabel=name, ylabel="distortion at the best ε", ylim=(0, None))
 
 # %%
-# λ lowers D a little, but not toward λ = 1, the value that removes the density of the points: D measures second moments
+# λ lowers D, but not toward λ = 1, the value that removes the density of the points: D measures second moments
 # of P, while λ acts on first ones, so this is not evidence about density.  For a surface, the more neighbors the better.
 # See :doc:`/estimators` for what that means on real data.
 
