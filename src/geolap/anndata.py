@@ -21,9 +21,10 @@ from .engines.base import NO_NEIGHBORS
 from .estimators.laplacian import GraphLaplacian
 from .estimators.maps import DiffusionMap, LaplacianEigenmap
 from .graphs.neighbors import nearest_neighbors
+from .points import Points
 from .selection import Minimum, Selection, Status
 from .selectors import select_bandwidth
-from .validation import check_choice, check_number, check_points
+from .validation import check_choice, check_number
 
 __all__ = ["embed", "neighbors", "select", "selection"]
 
@@ -248,7 +249,7 @@ def _representation(adata, use_rep, n_pcs):
             f"use_rep must be 'X' or a key of adata.obsm ({', '.join(adata.obsm) or 'empty'}); {use_rep!r} was given: "
             "choose one of them, or compute it first."
         )
-    points = check_points(adata.X if use_rep == "X" else adata.obsm[use_rep])
+    points = Points.of(adata.X if use_rep == "X" else adata.obsm[use_rep]).host
     if n_pcs is not None:
         points = points[:, : check_number("n_pcs", n_pcs, Integral, low=1, high=points.shape[1])]
     return points, {"use_rep": use_rep, "n_pcs": n_pcs}

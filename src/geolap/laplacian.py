@@ -34,12 +34,12 @@ class LocalScale:
     ----------
     rho : ndarray (N,)
         Positive, 1 at a typical point.
-    dim : float
+    intrinsic_dim : float
         d, the dimension of the manifold, which the density weights need.
     """
 
     rho: np.ndarray
-    dim: float
+    intrinsic_dim: float
 
 
 def density_weights(degrees, *, renormalization=1.0, scale: LocalScale | None = None):
@@ -57,7 +57,8 @@ def log_density_weights(degrees, *, renormalization=1.0, scale: LocalScale | Non
     some = degrees > 0
     logs = np.where(some, -renormalization * np.log(np.where(some, degrees, 1.0)), -np.inf)
     if scale is not None:
-        power = (renormalization * scale.dim - 0.5 * (scale.dim + 2.0)) * np.log(scale.rho)
+        d = scale.intrinsic_dim
+        power = (renormalization * d - 0.5 * (d + 2.0)) * np.log(scale.rho)
         logs += power.reshape(-1, *[1] * (logs.ndim - 1))
     return logs
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from .sentences import Sentence
+
 try:
     import resource
 except ImportError:  # not on every system
@@ -20,14 +22,24 @@ def available_memory() -> float:
     return max(0.0, min(limits))
 
 
-def require_memory(needed, what, advice):
-    """Raise a MemoryError, before anything is allocated, if fewer bytes are available."""
+def require_memory(needed: float, what: str, advice: str) -> None:
+    """Raise a MemoryError, before anything is allocated, if fewer bytes are available.
+
+    ``advice`` is a template of `geolap.sentences.Sentence`.
+    """
     available = available_memory()
     if needed > available:
-        raise MemoryError(f"{what} needs about {in_words(needed)} of memory; {in_words(available)} are available: {advice}.")
+        raise MemoryError(
+            Sentence(
+                "{what} needs about {needed} of memory; {available} are available: " + advice + ".",
+                what=what,
+                needed=in_words(needed),
+                available=in_words(available),
+            )
+        )
 
 
-def in_words(n_bytes) -> str:
+def in_words(n_bytes: float) -> str:
     """A readable size, such as 1.2 GB."""
     for unit in ("bytes", "KB", "MB", "GB", "TB"):
         if n_bytes < 1000 or unit == "TB":
@@ -36,11 +48,11 @@ def in_words(n_bytes) -> str:
     raise AssertionError
 
 
-def _free_of_machine():
+def _free_of_machine() -> float:
     return _entry("/proc/meminfo", "MemAvailable", float("inf"))
 
 
-def _free_of_group():
+def _free_of_group() -> float:
     """What a control group (a container, a batch system) leaves free; cached files count as free."""
     group = "/sys/fs/cgroup"
     most, used = _lines(f"{group}/memory.max"), _lines(f"{group}/memory.current")
@@ -52,12 +64,12 @@ def _free_of_group():
     return float(most[0]) - float(used[0]) + cached
 
 
-def _entry(file, name, default):
+def _entry(file: str, name: str, default: float) -> float:
     """An entry of one of the system's tables, converted from kilobytes to bytes."""
     return next((1024.0 * int(line.split()[1]) for line in _lines(file) if line.startswith(name)), default)
 
 
-def _lines(file):
+def _lines(file: str) -> list[str]:
     try:
         return Path(file).read_text().splitlines()
     except OSError:

@@ -25,7 +25,8 @@ from tqdm.auto import tqdm
 from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
-from ..points import in_unit, in_unit_box, root_mean_square_distance, spread_rows
+from ..points import as_points, in_unit, root_mean_square_distance, spread_rows
+from ..threads import Scratch, in_order
 from .base import LocalMetrics
 from .gaussian_cells import (
     CHECKED,
@@ -40,7 +41,6 @@ from .gaussian_cells import (
 )
 from .local import Around, metrics_around
 from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, own_columns, row_moments
-from .threads import Scratch, available_threads, in_order
 
 __all__ = ["CellsEngine"]
 
@@ -64,7 +64,8 @@ class CellsEngine:
     estimates = True
 
     def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None, seed=0):
-        X, self._unit = in_unit_box(X)
+        points = as_points(X)
+        X, self._unit = points.box, points.unit
         self._order = cKDTree(X, leafsize=8).indices
         self._X = X[self._order]
         self._place = np.empty_like(self._order)  # the position of each of the caller's points here
@@ -73,7 +74,7 @@ class CellsEngine:
         self._scale, self._cutoff, self._seed = scale, cutoff, seed
         self._all: Columns | None = None
         self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho))
-        self._n_jobs = n_jobs or available_threads()
+        self._n_jobs = n_jobs
 
     def mean_distance(self):
         return root_mean_square_distance(self._X) * self._unit
@@ -123,7 +124,7 @@ class CellsEngine:
         targets = columns.seen(runs)
         if len(places) * share < _FEW_SEEN:
             targets = self._inside(targets, columns, places, runs, reach)
-        scale = None if self._scale is None else LocalScale(columns.rho[targets], self._scale.dim)
+        scale = None if self._scale is None else LocalScale(columns.rho[targets], self._scale.intrinsic_dim)
         find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
         v = np.zeros(columns.size)
 

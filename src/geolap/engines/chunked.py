@@ -24,10 +24,10 @@ from tqdm.auto import tqdm
 from ..kernel import gaussian, ladder_weights, ladders, reach
 from ..laplacian import density_weights
 from ..points import in_unit, unit_above
+from ..threads import Scratch, one_blas_thread
 from .base import LocalMetrics
 from .gaussian_cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of
 from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, n_moments, row_moments
-from .threads import Scratch, one_blas_thread
 
 __all__ = ["ChunkedEngine"]
 

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 
 from ..memory import available_memory, in_words
-from .threads import one_blas_thread
+from ..threads import one_blas_thread
 
 __all__ = ["Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_cost", "selection_memory"]
 

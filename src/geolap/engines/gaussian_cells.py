@@ -21,7 +21,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..kernel import gaussian
-from .threads import Scratch, checkpoint, in_order
+from ..threads import Scratch, checkpoint, in_order
 
 __all__ = [
     "CHECKED",

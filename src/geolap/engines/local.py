@@ -12,8 +12,8 @@ import numpy as np
 from ..kernel import Ladder, ladder_weights, reach
 from ..metric import drift, dual_metric
 from ..tangent import tangent_finder
+from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
-from .threads import Scratch, checkpoint
 
 __all__ = ["Around", "metrics_around"]
 

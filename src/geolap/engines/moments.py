@@ -12,9 +12,9 @@ any number of chunks.  The products are formed in the precision of the stored co
 import numpy as np
 
 from ..kernel import gaussian
+from ..threads import Scratch
 from .base import NO_NEIGHBORS, LocalMetrics
 from .gaussian_cells import Boxes
-from .threads import Scratch
 
 __all__ = ["ENOUGH_COLUMNS", "ROW_REACH", "Columns", "metrics_from", "n_moments", "own_columns", "row_moments"]
 

@@ -16,11 +16,11 @@ from scipy.spatial.distance import cdist
 
 from ..kernel import ladder_weights, ladders, reach
 from ..laplacian import density_weights
-from ..points import in_unit, in_unit_box, root_mean_square_distance
+from ..points import as_points, in_unit, root_mean_square_distance
+from ..threads import Scratch, checkpoint, in_order
 from .base import LocalMetrics
 from .blocks import blocks
 from .local import Around, metrics_around
-from .threads import Scratch, available_threads, checkpoint, in_order
 
 __all__ = ["TiledEngine"]
 
@@ -36,7 +36,8 @@ class TiledEngine:
     estimates = False
 
     def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None):
-        X, self._unit = in_unit_box(X)
+        points = as_points(X)
+        X, self._unit = points.box, points.unit
         rho = None if scale is None else scale.rho
         self._blocks, self._order = blocks(X, _SIDE_OF_FEW if len(X) < 4096 else _SIDE_OF_MANY, rho)
         self._X = X[self._order]
@@ -44,7 +45,7 @@ class TiledEngine:
         self._place = np.argsort(self._order)  # the position of each of the caller's points here
         self._scale = scale
         self._cutoff = cutoff
-        self._n_jobs = n_jobs or available_threads()
+        self._n_jobs = n_jobs
 
     def mean_distance(self):
         return root_mean_square_distance(self._X) * self._unit

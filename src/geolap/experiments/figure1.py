@@ -59,7 +59,7 @@ def figure1(*, quick=False, random_state=0) -> Study:
 def _sample(surface, noise, n, seed):
     X = SURFACES[surface](n, noise=noise, noise_dims=10, random_state=seed).data
     low, high = _true_range(X, seed)
-    clmr = MultiscaleSVD(K=2, random_state=seed).fit(X).selection_
+    clmr = MultiscaleSVD(max_dim=2, random_state=seed).fit(X).selection_
     record = {
         "surface": surface,
         "noise": noise,

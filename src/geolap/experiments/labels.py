@@ -16,17 +16,17 @@ import numpy as np
 
 from ..datasets import load_ssl_book
 from ..engines import make_engine
-from ..engines.threads import available_threads, in_order
 from ..estimators.laplacian import GraphLaplacian
 from ..graphs.graph import kernel_graph
 from ..graphs.neighbors import all_pairs
 from ..graphs.smooth_regression import SIZES, signs_of, smooth_functions
 from ..points import spread_rows
 from ..search import log_grid
+from ..search_range import search_grid
 from ..selection import Selection
 from ..selectors import METHODS, CrossValidation, GeometricConsistency
-from ..selectors.base import search_grid
 from ..selectors.cross_validation import label_folds, middle_of_least
+from ..threads import in_order
 from .paper import SETS
 
 __all__ = ["LABEL_COUNTS", "LOCAL", "PAPER_RULES", "RULES", "SetRun", "run_sets"]
@@ -166,7 +166,7 @@ def _test_errors(functions, target, splits):
         wrong = fit.scores.argmax(axis=1) != target
         return 100 * np.mean(np.delete(wrong, rows))
 
-    return np.array(list(in_order(error, splits, n_jobs=available_threads(), label=None)))
+    return np.array(list(in_order(error, splits, label=None)))
 
 
 def _cv_errors(functions, target, splits, seed):
@@ -180,4 +180,4 @@ def _cv_errors(functions, target, splits, seed):
             wrong.append(np.mean(fit.scores[test].argmax(axis=1) != target[test]))
         return np.mean(wrong)
 
-    return np.array(list(in_order(error, splits, n_jobs=available_threads(), label=None)))
+    return np.array(list(in_order(error, splits, label=None)))

@@ -76,7 +76,7 @@ class KernelGraph:
     def restricted(self, rows) -> "KernelGraph":
         """The graph of some points, whole components of this one: their degrees stay."""
         W = self.weights[rows][:, rows]
-        scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.dim)
+        scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.intrinsic_dim)
         return KernelGraph(W, self.bandwidth, self.degrees[rows], self.density[rows], self.density_unit, scale)
 
     def renormalized(self):

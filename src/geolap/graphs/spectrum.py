@@ -24,8 +24,9 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
-from ..engines.threads import available_threads
 from ..laplacian import scaled_rows
+from ..sentences import Sentence
+from ..threads import thread_count
 from ..validation import check_choice
 from .graph import KernelGraph
 from .multigrid import has_multigrid, smallest_by_multigrid
@@ -224,7 +225,7 @@ def _by_lobpcg(B, k, solver):
         return sparse.issparse(B) and B.shape[0] > _POINTS_FOR_LOBPCG and k <= _PAIRS_FOR_LOBPCG and has_multigrid()
     if solver == "lobpcg" and not sparse.issparse(B):
         raise ValueError(
-            "eigen_solver='lobpcg' needs a sparse graph; this one is full: set cutoff or n_neighbors, or use 'lanczos'."
+            Sentence("eigen_solver='lobpcg' needs a sparse graph; this one is full: set {n_neighbors}, or use 'lanczos'.")
         )
     if solver == "lobpcg" and not has_multigrid():
         raise ImportError("LOBPCG needs pyamg, which is not installed: pip install 'geolap[scale]'.")
@@ -249,11 +250,11 @@ def _lobpcg(B, k, known, top, n_jobs):
 @contextmanager
 def _product(B, n_jobs):
     """A function v → B v that works on as many threads; rows are summed one by one, so that the number changes nothing."""
-    n_jobs = n_jobs or available_threads()
-    if not sparse.issparse(B) or n_jobs == 1 or B.nnz < _ENTRIES_FOR_THREADS:
+    threads = thread_count(n_jobs)
+    if not sparse.issparse(B) or threads == 1 or B.nnz < _ENTRIES_FOR_THREADS:
         yield lambda v: B @ v
         return
-    ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, n_jobs + 1))
+    ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, threads + 1))
     parts = [
         sparse.csr_array(
             (B.data[B.indptr[a] : B.indptr[b]], B.indices[B.indptr[a] : B.indptr[b]], B.indptr[a : b + 1] - B.indptr[a]),
@@ -261,7 +262,7 @@ def _product(B, n_jobs):
         )
         for a, b in pairwise(ends)
     ]
-    with ThreadPoolExecutor(n_jobs) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         yield lambda v: np.concatenate(list(pool.map(lambda part: part @ v, parts)))
 
 

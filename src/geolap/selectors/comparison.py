@@ -1,15 +1,17 @@
 """Every rule side by side on the same data."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 from sklearn.utils import check_random_state
 
 from ..graphs.health import GraphHealth, graph_health
+from ..points import Points
 from ..selection import Selection
-from ..validation import check_choice, check_points
+from ..validation import check_choice
 from . import METHODS
 
 __all__ = ["Comparison", "ComparisonRow", "compare_bandwidths"]
@@ -108,14 +110,23 @@ class Comparison:
         return card(f"{len(rows)} rules", table(columns, rows), paragraph(words))
 
 
-def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="auto", n_jobs=None):
+def compare_bandwidths(
+    X: Any,
+    methods: Sequence[str] | None = None,
+    *,
+    y: Any = None,
+    random_state: Any = None,
+    engine: str = "auto",
+    n_jobs: int | None = None,
+) -> Comparison:
     """Run several rules on the same data.
 
     Parameters
     ----------
     X : array-like (n_points, n_features)
     methods : sequence of str, optional
-        Names of methods of `select_bandwidth`; by default all that work without labels, and those with labels if y is given.
+        Names of methods of `select_bandwidth`; by default all but "gc_inverse", and those that need
+        labels only if y is given.
     y : array-like (n_points,), optional
         Labels, −1 for unlabeled points.
     random_state : int, RandomState or None
@@ -137,22 +148,22 @@ def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="au
     >>> [row["method"] for row in comparison.as_dicts()]
     ['gc', 'median']
     """
-    points = check_points(X)
-    if methods is None:
-        methods = [name for name, selector in METHODS.items() if y is not None or not selector.needs_labels]
-    for name in methods:
+    points = Points.of(X)
+    names = [name for name in METHODS if name != "gc_inverse"] if methods is None else methods
+    for name in names:
         check_choice("a method", name, tuple(METHODS))
     # A number goes to every rule as it is, so that each answers what it would answer alone.
     seed = random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31)
+    common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
     rows = []
-    for name in methods:
+    for name in names:
         selector = METHODS[name]()
-        common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
-        selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params()})
+        if methods is None and selector.needs_labels and y is None:
+            continue
+        selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params(deep=False)})
         start = time.perf_counter()
-        selection = selector.fit(points, y).selection_
+        selection = selector.select(points, y)
         seconds = time.perf_counter() - start
-        rows.append(
-            ComparisonRow(selection, graph_health(points, selection.bandwidth, random_state=seed, n_jobs=n_jobs), seconds)
-        )
+        health = graph_health(points, selection.bandwidth, random_state=seed, n_jobs=n_jobs)
+        rows.append(ComparisonRow(selection, health, seconds))
     return Comparison(tuple(rows))

@@ -5,7 +5,6 @@ of the input alone: the division into tasks ignores the number of threads, resul
 and each task uses one BLAS thread.
 """
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,32 +13,37 @@ from functools import cache
 from typing import TypeVar
 
 import numpy as np
+from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
-__all__ = ["Scratch", "available_threads", "checkpoint", "in_order", "one_blas_thread"]
+__all__ = ["Scratch", "checkpoint", "in_order", "one_blas_thread", "thread_count"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def available_threads() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def thread_count(n_jobs: int | None) -> int:
+    """Threads for ``n_jobs``: every core that the process may use for None and −1, all but one for −2, and so on.
+
+    Unlike processes, threads share the points and cost nothing to start, so None means all of them.
+    """
+    if n_jobs is not None and n_jobs > 0:
+        return int(n_jobs)
+    return max(1, cpu_count() + 1 + (-1 if n_jobs is None else n_jobs))
 
 
 def in_order(
-    function: Callable[[Task], Result], tasks: Iterable[Task], *, n_jobs: int, label: str | None
+    function: Callable[[Task], Result], tasks: Iterable[Task], *, n_jobs: int | None = None, label: str | None = None
 ) -> Iterator[Result]:
-    """Yield ``function(task)`` for every task, in order, computing ahead on ``n_jobs`` threads.
+    """Yield ``function(task)`` for every task, in order, computing ahead on `thread_count` of ``n_jobs`` threads.
 
     With a label, a progress bar appears on a terminal when the work takes longer than a second.  An interrupt (Ctrl-C) drops
     all tasks that have not started and ends the others at their next `checkpoint`.
     """
     tasks = list(tasks)
-    pool = ThreadPoolExecutor(n_jobs)
+    threads = thread_count(n_jobs)
+    pool = ThreadPoolExecutor(threads)
     waiting: deque[Future[Result]] = deque()
     stop = threading.Event()
 
@@ -53,7 +57,7 @@ def in_order(
         with one_blas_thread, tqdm(total=len(tasks), desc=label, disable=bar_off, delay=1.0, leave=False) as bar:
             for task in tasks:
                 # A short queue, because waiting results take memory.
-                if len(waiting) >= 4 * n_jobs:
+                if len(waiting) >= 4 * threads:
                     yield waiting.popleft().result()
                     bar.update()
                 waiting.append(pool.submit(quietly, task))
