@@ -23,7 +23,7 @@ for ax, parameters in zip(axes, ({"renormalization": (0, 1.5)}, {"n_neighbors": 
         best = "  best" if row["score"] == search.best_score_ else ""
         print(f"{row[name]:16.3g}{row['bandwidth']:11.3g}{row['score']:12.4f}{best}")
     gain = search.gain_
-    print(f"gain over ε alone: {gain.distortion:.4f} ± {gain.noise:.4f}, {'clear' if gain.clear else 'not clear'}\n")
+    print(f"gain over ε alone: {gain.score:.4f} ± {gain.noise:.4f}, {'clear' if gain.clear else 'not clear'}\n")
     ax.plot([row[name] for row in rows], [row["score"] for row in rows], "o-", ms=4)
     ax.set(xlabel=name, ylabel="distortion at the best ε", ylim=(0, None))
 
