@@ -133,15 +133,15 @@ def test_faults_are_sentences(torus):
         gc.fit(X[X[:, 0] > 0])
     with pytest.raises(ValueError, match="chunk 1 of 3 is empty"):
         gc.fit(X.rechunk(((700, 0, 1800), 3)))
-    with pytest.raises(ValueError, match="must be finite; rows 700 to 1399 hold NaN or inf"):
+    with pytest.raises(ValueError, match="must be finite; rows 700 to 1399 contain NaN or inf"):
         gc.fit(da.from_array(np.where(np.arange(2500)[:, None] == 800, np.nan, torus), chunks=(700, 3)))
     with pytest.raises(ValueError, match="2-D array"):
         gc.fit(X[:, 0])
     with pytest.raises(ValueError, match="Complex data not supported"):
         gc.fit(X.astype(complex))
-    with pytest.raises(ValueError, match="A dask array is worked on chunk by chunk"):
+    with pytest.raises(ValueError, match="A dask array is processed chunk by chunk"):
         geolap.GeometricConsistency(engine="dense").fit(X)
-    with pytest.raises(ValueError, match="A dask array is worked on chunk by chunk"):
+    with pytest.raises(ValueError, match="A dask array is processed chunk by chunk"):
         geolap.GeometricConsistency(n_neighbors=10).fit(X)
 
 

@@ -1,4 +1,4 @@
-"""How much memory there is, asked before it is used."""
+"""Available memory, checked before it is used."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ __all__ = ["available_memory", "in_words", "require_memory"]
 
 
 def available_memory() -> float:
-    """Bytes that this process may still use: of the machine's, its control group's and its own limits, the least."""
+    """Bytes that this process may still use: the smallest limit of machine, control group and process."""
     limits = [_free_of_machine(), _free_of_group()]
     for limit, used in (("RLIMIT_AS", "VmSize"), ("RLIMIT_DATA", "VmData")) if resource else ():
         soft, _ = resource.getrlimit(getattr(resource, limit))
@@ -23,7 +23,7 @@ def available_memory() -> float:
 
 
 def require_memory(needed: float, what: str, advice: str) -> None:
-    """Raise a MemoryError, before anything is allocated, if there are not that many bytes.
+    """Raise a MemoryError, before anything is allocated, if fewer bytes are available.
 
     ``advice`` is a template of `geolap.sentences.Sentence`.
     """
@@ -40,7 +40,7 @@ def require_memory(needed: float, what: str, advice: str) -> None:
 
 
 def in_words(n_bytes: float) -> str:
-    """A size that people can read."""
+    """A readable size, such as 1.2 GB."""
     for unit in ("bytes", "KB", "MB", "GB", "TB"):
         if n_bytes < 1000 or unit == "TB":
             return f"{n_bytes:.3g} {unit}"
@@ -53,7 +53,7 @@ def _free_of_machine() -> float:
 
 
 def _free_of_group() -> float:
-    """What a control group (a container, a batch system) leaves; cached files make room when asked."""
+    """What a control group (a container, a batch system) leaves free; cached files count as free."""
     group = "/sys/fs/cgroup"
     most, used = _lines(f"{group}/memory.max"), _lines(f"{group}/memory.current")
     if not (most and used and most[0].isdigit()):
@@ -65,7 +65,7 @@ def _free_of_group() -> float:
 
 
 def _entry(file: str, name: str, default: float) -> float:
-    """An entry in kilobytes of one of the system's tables, in bytes."""
+    """An entry of one of the system's tables, converted from kilobytes to bytes."""
     return next((1024.0 * int(line.split()[1]) for line in _lines(file) if line.startswith(name)), default)
 
 

@@ -1,8 +1,8 @@
-"""Run independent pieces of work on threads, in an order that does not depend on how many there are.
+"""Run independent tasks on threads, with results that do not depend on the number of threads.
 
 NumPy releases the interpreter lock inside its loops, so threads are enough.  Three things make the results a function
-of the input alone: tasks are cut without looking at the number of threads, results come back in the order of the
-tasks, and each task uses one BLAS thread.
+of the input alone: the division into tasks ignores the number of threads, results come back in the order of the tasks,
+and each task uses one BLAS thread.
 """
 
 import threading
@@ -36,10 +36,10 @@ def thread_count(n_jobs: int | None) -> int:
 def in_order(
     function: Callable[[Task], Result], tasks: Iterable[Task], *, n_jobs: int | None = None, label: str | None = None
 ) -> Iterator[Result]:
-    """Yield ``function(task)`` for every task, in order, computing ahead on as many threads as ``n_jobs`` says.
+    """Yield ``function(task)`` for every task, in order, computing ahead on `thread_count` of ``n_jobs`` threads.
 
-    A progress bar appears on a terminal when the work lasts longer than a second, if it has a label.  An interrupt (Ctrl-C)
-    drops all tasks that have not begun and ends the others at their next `checkpoint`.
+    With a label, a progress bar appears on a terminal when the work takes longer than a second.  An interrupt (Ctrl-C) drops
+    all tasks that have not started and ends the others at their next `checkpoint`.
     """
     tasks = list(tasks)
     threads = thread_count(n_jobs)
@@ -53,10 +53,10 @@ def in_order(
             return function(task)
 
     try:
-        bar_off = None if label else True  # None: unless the output is no terminal
+        bar_off = None if label else True  # None: only on a terminal
         with one_blas_thread, tqdm(total=len(tasks), desc=label, disable=bar_off, delay=1.0, leave=False) as bar:
             for task in tasks:
-                # A short queue: results that wait for their turn take memory.
+                # A short queue, because waiting results take memory.
                 if len(waiting) >= 4 * threads:
                     yield waiting.popleft().result()
                     bar.update()
@@ -70,10 +70,10 @@ def in_order(
 
 
 class Scratch(threading.local):
-    """Memory that each thread uses again and again: fresh memory costs page faults, which stop all threads."""
+    """Memory that each thread reuses: new memory costs page faults, which stop all threads."""
 
     def array(self, name, shape, dtype=np.float64):
-        """An uninitialized array; what was there under that name before is lost."""
+        """An uninitialized array; earlier contents under that name are lost."""
         size = int(np.prod(shape))
         if name not in self.__dict__ or self.__dict__[name].size < size or self.__dict__[name].dtype != dtype:
             self.__dict__[name] = np.empty(size, dtype)
@@ -84,7 +84,7 @@ _here = threading.local()
 
 
 def checkpoint():
-    """End the running task if nobody waits for its result any more."""
+    """End the running task if its result is no longer needed."""
     if _here.stop.is_set():
         raise CancelledError
 
@@ -95,10 +95,10 @@ def _blas():
 
 
 class _OneBlasThread:
-    """Holds BLAS at one thread while anybody is inside.
+    """Holds BLAS at one thread while any user is inside.
 
-    The limit belongs to the process, so users are counted: the first sets it, the last puts back what was there.  A
-    thread of its own does both, because the library that sets the limit lets only the thread that set it put it back.
+    The limit belongs to the process, so users are counted: the first sets it, the last restores the previous one.
+    A separate thread does both, because the library lets only the thread that set the limit restore it.
     """
 
     def __init__(self):
@@ -131,7 +131,7 @@ class _OneBlasThread:
                 held.set()
                 leave.wait()
         finally:
-            held.set()  # without the limit rather than never
+            held.set()  # better without the limit than waiting forever
 
 
 one_blas_thread = _OneBlasThread()

@@ -1,8 +1,8 @@
 """Surfaces with known geometry, sampled uniformly by area.
 
-Each function gives the points as observed (with Gaussian noise in all ambient dimensions, ``noise_dims`` of which hold
-nothing else), the same points without noise, their intrinsic coordinates u, and the metric g(u) of the surface in those
-coordinates, so that lengths, areas and Laplacians can be checked against the truth.
+Each function returns the points as observed (with Gaussian noise in all ambient dimensions, ``noise_dims`` of which hold
+only noise), the same points without noise, their intrinsic coordinates u, and the metric g(u) of the surface in those
+coordinates.  With these, lengths, areas and Laplacians can be checked against the truth.
 """
 
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ class ManifoldSample:
 
     @property
     def intrinsic_dim(self) -> int:
-        """d"""
+        """The dimension d of the manifold."""
         return self.coordinates.shape[1]
 
 
@@ -82,7 +82,7 @@ def make_dome(n_samples=1000, noise=0.0, noise_dims=0, random_state=None):
 
 
 def make_torus(n_samples=1000, noise=0.0, noise_dims=0, random_state=None, *, major=2.0, minor=1.0):
-    """A torus: a circle of radius ``minor`` carried around at distance ``major``.
+    """A torus: a circle of radius ``minor`` whose center moves around a circle of radius ``major``.
 
     Coordinates are (angle around the tube, θ).
     """

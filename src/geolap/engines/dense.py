@@ -1,6 +1,6 @@
 """The plain engine: the formulas, one bandwidth and one evaluation point at a time, on full N×N matrices.
 
-Slow and exact; every other engine is tested against it.
+It is slow and exact; every other engine is tested against it.
 """
 
 import numpy as np

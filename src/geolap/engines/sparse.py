@@ -1,4 +1,4 @@
-"""The sparse engine: only pairs that a graph stores, for graphs of nearest neighbors and graphs that somebody else made.
+"""The sparse engine: only the pairs that a graph stores, for nearest-neighbor graphs and precomputed graphs.
 
 Sums run over the stored pairs alone, so D(ε) is that of the graph that is actually built from them.
 """
@@ -18,7 +18,7 @@ from .local import Around, metrics_around
 
 __all__ = ["SparseEngine"]
 
-# Rows whose pairs are worked on together, and evaluation points that one task holds.
+# Rows whose pairs are processed together, and evaluation points in one task.
 _ROWS = 1024
 _GROUP = 8
 
