@@ -49,7 +49,7 @@ class Points:
     given : ndarray, torch tensor or dask array (n_points, n_features)
         As the caller gave them, finite, their dtype kept.
     engines : dict
-        Engines over these points, by what they were asked for: rules that share points share them.
+        Engines over these points, by name and settings: rules that share points share them.
     """
 
     given: Any
@@ -57,7 +57,7 @@ class Points:
 
     @classmethod
     def of(cls, X: Any, *, least: int = 3, keep_device: bool = False) -> "Points":
-        """X as a 2-D array of finite real numbers with at least so many distinct rows.
+        """X as a 2-D array of finite real numbers with at least ``least`` distinct rows.
 
         Nothing is copied unless the input is not an array of numbers yet.  Points on a GPU are copied to the host, or with
         ``keep_device`` left there, as a torch tensor; a dask array is loaded, or left as it is, and so is a memory-mapped
@@ -305,8 +305,8 @@ def _distinct(X: Any, enough: int) -> int:
 def in_unit_box(X: Any) -> tuple[np.ndarray, float]:
     """Points in float64, about a point amid them and scaled into [−2, 2], and the scale.
 
-    The scale is a power of two, so nothing is rounded by it; squares of the result neither overflow nor vanish, whatever
-    the magnitude of the data.  The center is a median: a far outlier must not carry it away from the others, whose digits
+    The scale is a power of two, so nothing is rounded by it; squares of the result neither overflow nor vanish, for any
+    magnitude of the data.  The center is a median: a far outlier must not carry it away from the others, whose digits
     would be lost.
     """
     X = np.array(X, dtype=np.float64)  # a copy, and no overflow in the arithmetic below
@@ -320,7 +320,7 @@ def in_unit_box(X: Any) -> tuple[np.ndarray, float]:
 
 
 def spread_rows(n_points: int, most: int) -> np.ndarray:
-    """At most so many row indices, evenly spread: data is often sorted, and its first rows are not like the others."""
+    """At most ``most`` row indices, evenly spread: data is often sorted, and its first rows are not like the others."""
     return np.linspace(0, n_points - 1, min(n_points, most)).astype(int)
 
 

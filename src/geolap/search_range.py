@@ -12,7 +12,7 @@ __all__ = ["falls_apart", "locality_bound", "search_grid"]
 _ISOLATED = 1e-4
 # Below ε_min all but this share of the evaluation points are isolated: GC's D is at least 0.95 there, nothing is missed.
 _NOT_ISOLATED = 0.05
-# So many effective neighbors, the point itself counted, are local however few points there are.
+# This many effective neighbors, the point itself counted, are local however few points there are.
 _FEWEST_NEIGHBORS = 4.0
 
 

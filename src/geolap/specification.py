@@ -2,7 +2,7 @@
 
 Selectors, `geolap.distortion`, estimators, health, forecasts, the joint search and the command line all make one from their
 parameters, and from there it travels whole.  None means "not given": a selector that says nothing about the graph follows
-the estimator that uses it, and what nobody gave has the default of `FullSpec`.
+the estimator that uses it, and what was not given at all has the default of `FullSpec`.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -38,7 +38,7 @@ class GraphSpec:
     cutoff : float or None
         Weights beyond ``cutoff``·ε are zero.
     n_neighbors : int or None
-        Pairs count of which one point is among the so many nearest neighbors of the other.
+        Pairs count of which one point is among the k nearest neighbors of the other.
     neighbors : transformer, matrix or None
         Pairs count whose distances the matrix stores, or the transformer finds.
     local_scale : int, "regional", LocalScale or None
@@ -95,7 +95,7 @@ class GraphSpec:
         return replace(outer, **own)
 
     def filled(self) -> "FullSpec":
-        """Checked, with the defaults in the place of what was not given."""
+        """Checked, with the defaults for what was not given."""
         return self if isinstance(self, FullSpec) else FullSpec(**self.given())
 
 

@@ -82,7 +82,7 @@ def documented(cls: _Class, **texts: str) -> _Class:
 
 @dataclass(eq=False, repr=False)
 class GraphEstimator(BaseEstimator):
-    """An estimator on a graph.  Only ``fit`` sets attributes; what they tell about the graph is read from ``_built``."""
+    """An estimator on a graph.  Only ``fit`` sets attributes; properties of the graph are read from ``_built``."""
 
     _: KW_ONLY
     renormalization: float = 1.0
@@ -215,7 +215,7 @@ def _check_precomputed(distances: Any, spec: FullSpec, bandwidth: Any) -> None:
         )
     if isinstance(bandwidth, str | BandwidthSelector):
         raise ValueError(
-            f"A bandwidth is chosen from the points themselves, which distances do not tell; bandwidth={bandwidth!r} was "
+            f"A bandwidth is chosen from the points themselves, not from distances; bandwidth={bandwidth!r} was "
             "given with metric='precomputed': pass a number, or pass the points and your matrix as neighbors=."
         )
     if distances.ndim == 2 and distances.shape[0] < 3:

@@ -23,7 +23,7 @@ from .base import GraphEstimator, documented
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
-# Beyond so many points, more eigenvectors take long.
+# Beyond this many points, more eigenvectors take too long.
 _MANY_POINTS = 5000
 _SIZE_OF_MANY = 60
 # How sharp probabilities may become.

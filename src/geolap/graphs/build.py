@@ -39,7 +39,7 @@ _NEIGHBORS_INSTEAD = 200
 # A cut-off chosen by size drops at most this share of the weight that neighbors have.
 _MOST_DROPPED = 0.01
 _CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
-# Rows on which a cut-off is tried: so many, or fewer of more points.
+# Rows on which a cut-off is tried, the fewer the more points there are.
 _ROWS_TRIED, _FEWEST_ROWS_TRIED, _ENTRIES_TRIED = 200, 32, 2**25
 
 

@@ -40,7 +40,7 @@ def forecast(
     n_neighbors : int, default 50
         For a map: neighbors that each point is joined with.
     n_landmarks : int, optional
-        For a map carried by so many landmarks instead.
+        For a map built on this many landmarks instead.
     n_jobs : int, optional
 
     Returns

@@ -30,7 +30,7 @@ __all__ = [
 # Up to this many features a k-d tree is faster than looking at all pairs.
 _FEATURES_FOR_TREE = 15
 _SIDE = 768
-# Beyond this many points, and with more features than for a tree, faiss looks into one out of so many of its cells.
+# Beyond this many points, and with more features than for a tree, faiss looks into this fraction of its cells.
 _POINTS_FOR_FAISS, _SHARE_OF_CELLS = 50_000, 16
 # Points that one call of a tree answers for, rows that are worked on together, and numbers held at once by a comparison.
 _QUERIES, _ROWS, _HELD = 2**11, 2**12, 2**24
@@ -190,7 +190,7 @@ def _by_groups(nearest: Callable, order: np.ndarray, together: int, k: int, n_jo
 
 def _nearest_by_tree(X, k, n_jobs):
     tree = cKDTree(X)
-    # Points that stand together ask for the same memory.
+    # Points that are close together use the same memory.
     return _by_groups(lambda rows: tree.query(X[rows], k), tree.indices, _QUERIES, k, n_jobs)
 
 

@@ -42,7 +42,7 @@ class Skeleton:
 
 
 def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) -> Skeleton:
-    """Find the pairs and scales that a specification asks for."""
+    """Find the pairs and scales that a specification defines."""
     full = spec.filled()
     scale = resolve_scale(points, full.local_scale, random_state=random_state, n_jobs=full.n_jobs)
     if full.neighbors is not None:

@@ -168,7 +168,7 @@ class SmoothFunctions:
     components : ndarray (N,)
         Which component each point of the whole graph belongs to.
     free : int
-        How many of the functions, beside the constant, cost nothing: one less than the components.
+        How many of the functions, apart from the constant, cost nothing: one less than the components.
     """
 
     rows: np.ndarray

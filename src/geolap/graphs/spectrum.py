@@ -8,7 +8,7 @@ vary), M u = μ u gives
 Solved are the largest eigenvalues of c I − M, c = max ρ^{−2}, which is A itself for constant scales.  A graph in several
 components is solved component by component: as one, it would have as many equal eigenvalues, which no iteration can tell
 apart.  Large sparse graphs are solved by LOBPCG with multigrid (`geolap.graphs.multigrid`), or else by Lanczos; small ones
-directly, and so are those of some thousand points whose parts hang together by so little that Lanczos does not converge.
+directly, and so are those of some thousand points whose parts are so weakly connected that Lanczos does not converge.
 Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
 """
 
@@ -94,7 +94,7 @@ def smooth_spectrum(
     B, top = _shifted(graph, rho)
     components = graph_components(graph) if components is None else components
     mass = rho**2 * graph.renormalized_degrees
-    mass = np.where(mass > 0, mass, mass.max() or 1.0)  # a point without neighbors stands for itself
+    mass = np.where(mass > 0, mass, mass.max() or 1.0)  # an isolated point represents itself
     n_components = int(components.max()) + 1
     order = np.argsort(components, kind="stable")
     parts: list[Any] = np.split(order, np.cumsum(np.bincount(components))[:-1]) if n_components > 1 else [slice(None)]
@@ -191,7 +191,7 @@ def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", n_jobs=Non
 
     ``without`` (n, 1) is an eigenvector that is known already; it is pushed below all others, which are at least −``top``.
     LOBPCG needs it, with ``top`` for its eigenvalue; where it does not converge, Lanczos takes over.  A matrix too small to
-    iterate on is solved directly whatever the solver.
+    iterate on is always solved directly.
     """
     check_choice("eigen_solver", solver, SOLVERS)
     n = B.shape[0]
@@ -215,7 +215,7 @@ def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", n_jobs=Non
     if not residual <= _ACCEPTED * top:
         raise RuntimeError(
             f"Eigenvectors must satisfy their equation to {_ACCEPTED:g}; the {k} found for {n} points leave a residual of "
-            f"{residual:.1e}: ask for fewer, or use a larger bandwidth, at which eigenvalues lie farther apart."
+            f"{residual:.1e}: request fewer, or use a larger bandwidth, at which eigenvalues lie farther apart."
         )
     return values, vectors, residual
 
@@ -293,7 +293,7 @@ def _lanczos(product, n, k):
     if n <= _FACTORIZED:
         return None
     raise RuntimeError(
-        f"Eigenvectors must converge; {found} of {k} did for {n} points: ask for fewer, or use a larger bandwidth, at which "
+        f"Eigenvectors must converge; {found} of {k} did for {n} points: request fewer, or use a larger bandwidth, at which "
         "eigenvalues lie farther apart."
     )
 

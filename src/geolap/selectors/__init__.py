@@ -52,7 +52,7 @@ METHODS: dict[str, type[BandwidthSelector]] = {
     "median": MedianDistance,
     "knn": NeighborDistance,
 }
-# Other names for a rule with a parameter: what `Selection.method` may say besides.
+# Other names for a rule with a parameter: further values of `Selection.method`.
 _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"gc_inverse": ("gc", {"dual": False})}
 
 

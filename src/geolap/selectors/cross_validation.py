@@ -39,7 +39,7 @@ class CrossValidation(BandwidthSelector):
     n_folds : int, default 2
         Folds of the labeled points; lowered to the size of the smallest class.
     n_repeats : int, default 3
-        The folds are drawn so many times, and the errors averaged.
+        How often the folds are drawn; the errors are averaged.
     n_evaluations : int, default 60
         Bandwidths tried by simulated annealing.
     n_sample : int, default 5000

@@ -3,7 +3,7 @@
 .. math:: \\hat ε = \\operatorname{median}_{i<j} ‖x_i - x_j‖ \\qquad\\text{or}\\qquad
           \\hat ε = \\operatorname{mean}_i\\ ‖x_i - x_{(k)}‖
 
-Neither minimizes anything; their curves tell how the answer would change with the quantile or with k.
+Neither minimizes anything; their curves show how the answer would change with the quantile or with k.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""GC and GC⁻¹: the bandwidth at which the Laplacian's metric agrees with the data's, for the graph that is asked about."""
+"""GC and GC⁻¹: the bandwidth at which the Laplacian's metric agrees with the data's, for the graph in question."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
@@ -34,7 +34,7 @@ class GeometricConsistency(BandwidthSelector):
     are then still complete (a stratified sample only where a neighborhood holds more than some 4000 to 8000 points), but
     the degrees d_j, a smooth correction for density, are estimated from cells of points, as finely as D(ε) itself asks for;
     ``selection_.details["degree_error"]`` has their error.  Minima are then pinned down to 1 %, and ε̂ stays within a few per
-    cent of the exact one (`docs/benchmarks.md`).  ``exact=True`` visits all pairs whatever it costs.
+    cent of the exact one (`docs/benchmarks.md`).  ``exact=True`` visits all pairs at any cost.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class GeometricConsistency(BandwidthSelector):
     renormalization : float, optional
         λ of the Laplacian; 1 by default, or what the estimator that uses this selector has.
     drift : float, default 0.0
-        Weight of the drift Σ_j L_ij y_j, another moment that vanishes on a manifold but for sampling noise.  0 chooses ε for
+        Weight of the drift Σ_j L_ij y_j, another moment that vanishes on a manifold up to sampling noise.  0 chooses ε for
         the spectrum of L (maps, clusters, labels), 1 a larger one for L applied to functions point by point
         (`docs/reproduction.md` has the evidence).
     n_neighbors : int, optional

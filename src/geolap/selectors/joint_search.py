@@ -2,7 +2,7 @@
 
 .. math:: (\\hat ε, \\hat θ) = \\arg\\min_{ε, θ} D(ε, θ)
 
-The paper notes that geometric consistency is not limited to ε: whatever shapes the Laplacian shapes the metric that it
+The paper notes that geometric consistency is not limited to ε: anything that shapes the Laplacian shapes the metric that it
 implies.  For every value of the other parameters the whole curve over ε is searched; the same evaluation points serve all,
 so that differences between parameters are paired and their noise is known.
 """
@@ -81,7 +81,7 @@ class ConsistencySearch(BaseEstimator):
     Attributes
     ----------
     best_params_ : dict
-        The optimum, with ``bandwidth`` and whatever else the selector says about the graph:
+        The optimum, with ``bandwidth`` and anything else the selector says about the graph:
         ``GraphLaplacian(**search.best_params_)`` builds it.
     best_score_ : float
         D there.
@@ -143,7 +143,7 @@ class ConsistencySearch(BaseEstimator):
                         trial({**trial.best[0], name: value})
 
         params, self.selection_ = trial.best
-        alone = trial.alone()
+        plain = trial.plain()
         self.bandwidth_ = self.selection_.bandwidth
         self.best_params_ = {"bandwidth": self.bandwidth_, **_graph_of(selector.set_params(**params), params)}
         self.best_score_ = _score(self.selection_)
@@ -151,10 +151,10 @@ class ConsistencySearch(BaseEstimator):
             {**tried, "bandwidth": s.bandwidth, "score": _score(s), "status": s.status.name.lower()}
             for tried, s in trial.tried
         ]
-        difference = _values(alone) - _values(self.selection_)
+        difference = _values(plain) - _values(self.selection_)
         self.gain_ = Gain(
             float(difference.mean()),
-            float(difference.mean() / _values(alone).mean()),
+            float(difference.mean() / _values(plain).mean()),
             standard_error(difference),
         )
         return self
@@ -176,7 +176,7 @@ class _Trial:
         if not any(_same(params, known) for known, _ in self.tried):
             self.tried.append((params, self._selection(params)))
 
-    def alone(self) -> Selection:
+    def plain(self) -> Selection:
         """The selection with the selector's own parameters."""
         own = {name: self.selector.get_params()[name] for name in self.tried[0][0]}
         return next((s for params, s in self.tried if _same(params, own)), None) or self._selection(own)
