@@ -18,9 +18,9 @@ class GraphLaplacian(GraphEstimator):
 
     .. math:: L = \\frac{4}{ε^2} (P - I) \\;→\\; Δ
 
-    tends to the Laplace–Beltrami operator of the manifold as the number of points grows, with λ = 1 regardless of their density.
-    Its eigenvalues are negative or zero.  To apply L to a function point by point, a larger bandwidth than ε̂ is better: ε̂
-    serves what is built on the spectrum.
+    tends to the Laplace–Beltrami operator of the manifold as the number of points grows, with λ = 1 regardless of their
+    density.  Its eigenvalues are negative or zero.  To apply L to a function point by point, a larger bandwidth than ε̂ is
+    better: ε̂ serves what is built on the spectrum.
 
     Parameters
     ----------

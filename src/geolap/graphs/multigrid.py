@@ -1,8 +1,8 @@
 """Smallest eigenpairs of a large sparse matrix by LOBPCG, with algebraic multigrid for preconditioner and start.
 
-Lanczos needs as many products as 1/√μ, μ the gap between eigenvalues, which falls as the number of points grows.  A multigrid cycle
-(smoothed aggregation, from pyamg) brings an error down by about the same factor regardless of the size, and the eigenvectors of
-its first coarse level, some eighty times smaller, are a start that is right to a few percent.
+Lanczos needs as many products as 1/√μ, μ the gap between eigenvalues, which falls as the number of points grows.  A
+multigrid cycle (smoothed aggregation, from pyamg) brings an error down by about the same factor regardless of the size, and
+the eigenvectors of its first coarse level, some eighty times smaller, are a start that is right to a few percent.
 """
 
 import warnings
