@@ -6,6 +6,8 @@ Nothing is loaded before it is used (PEP 562), so that ``import geolap`` and ``g
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from . import shown
+
 __version__ = "0.1.0"
 
 # The public names, in the order of the flow: where each lives.
@@ -106,6 +108,12 @@ else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = value
         return value
+
+
+# Displays know results; results ask for them through this door.
+shown.plots.found_in("geolap.display.plots")
+shown.cards.found_in("geolap.display.notebook")
+shown.pages.found_in("geolap.display.report")
 
 
 def __dir__():

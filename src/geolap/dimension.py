@@ -15,13 +15,14 @@ from .local_pca import largest_gap, local_singular_values, vote
 from .selection import Selection
 from .selectors import resolve_bandwidth
 from .selectors.base import search_grid
+from .shown import Carded
 from .validation import check_bandwidths, check_number, check_points, check_sample
 
 __all__ = ["DimensionCurve", "DimensionEstimate", "dimension_curve", "dimension_range", "intrinsic_dimension"]
 
 
 @dataclass(frozen=True)
-class DimensionEstimate:
+class DimensionEstimate(Carded):
     """What the evaluation points say about the dimension.
 
     Attributes
@@ -45,23 +46,11 @@ class DimensionEstimate:
     bandwidth: float
     selection: Selection | None = field(default=None, repr=False)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (
             f"Dimension {self.vote} at bandwidth {self.bandwidth:.4g}, for which {self.share:.0%} of {len(self.per_point)} "
             "evaluation points vote"
         )
-
-    def _repr_html_(self):
-        from .display.notebook import card, table
-
-        votes = np.bincount(self.per_point, minlength=2)
-        rows = [
-            (dimension or "no neighbors", int(count), f"{count / len(self.per_point):.0%}")
-            for dimension, count in enumerate(votes)
-            if count
-        ]
-        title = f"Dimension {self.vote} at bandwidth {self.bandwidth:.4g}"
-        return card(title, table(("dimension", "votes", "share"), rows))
 
 
 def intrinsic_dimension(X, bandwidth="gc", *, n_sample=200, max_dim=20, random_state=None, n_jobs=None):
