@@ -16,6 +16,7 @@ Colors are from the color-blind safe palette of Okabe & Ito; scales of color are
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -69,6 +70,7 @@ class _Display:
 
 
 @shown.plots.register(Selection)
+@dataclass(eq=False, repr=False)
 class SelectionDisplay(_Display):
     """The curve of a `geolap.Selection` on a log axis, with its minima, interval and bound on locality.
 
@@ -86,8 +88,7 @@ class SelectionDisplay(_Display):
     'log'
     """
 
-    def __init__(self, selection: Selection):
-        self.selection = selection
+    selection: Selection
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
@@ -113,6 +114,7 @@ class SelectionDisplay(_Display):
 
 
 @shown.plots.register(Comparison)
+@dataclass(eq=False, repr=False)
 class ComparisonDisplay(_Display):
     """Every rule's curve, each scaled to its own range, with its choice marked, on one log axis.
 
@@ -121,8 +123,7 @@ class ComparisonDisplay(_Display):
     comparison : Comparison
     """
 
-    def __init__(self, comparison: Comparison):
-        self.comparison = comparison
+    comparison: Comparison
 
     @classmethod
     def from_points(
@@ -151,6 +152,7 @@ class ComparisonDisplay(_Display):
         ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
+@dataclass(eq=False, repr=False)
 class HealthDisplay(_Display):
     """Effective neighbors (log axis), points in the largest component and isolated ones (axis on the right).
 
@@ -166,9 +168,8 @@ class HealthDisplay(_Display):
         The axis on the right.
     """
 
-    def __init__(self, curve: HealthCurve, bandwidth: float | None = None):
-        self.curve = curve
-        self.bandwidth = bandwidth
+    curve: HealthCurve
+    bandwidth: float | None = None
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: ArrayLike, *, random_state: Any = None, ax: Axes | None = None) -> Self:
@@ -196,6 +197,7 @@ class HealthDisplay(_Display):
         ax.legend(handles + more, labels + their_labels, frameon=False, fontsize="small", **place)
 
 
+@dataclass(eq=False, repr=False)
 class SingularValuesDisplay(_Display):
     """Mean local singular values against ε on log axes, those above the largest gap in color, with the dimension.
 
@@ -208,10 +210,9 @@ class SingularValuesDisplay(_Display):
         A range of scales to shade, such as that of the method "clmr".
     """
 
-    def __init__(self, curve: DimensionCurve, bandwidth: float | None = None, scales: tuple[float, float] | None = None):
-        self.curve = curve
-        self.bandwidth = bandwidth
-        self.scales = scales
+    curve: DimensionCurve
+    bandwidth: float | None = None
+    scales: tuple[float, float] | None = None
 
     @classmethod
     def from_estimator(
@@ -264,6 +265,7 @@ class SingularValuesDisplay(_Display):
             ax.axvline(np.sqrt(bandwidths[edge - 1] * bandwidths[edge]), color="black", lw=0.6, ls=":")
 
 
+@dataclass(eq=False, repr=False)
 class DistortionDisplay(_Display):
     """How far the metric of the graph is from that of the data, ‖H_i − I‖, point by point on a map.
 
@@ -276,10 +278,9 @@ class DistortionDisplay(_Display):
         The points that these are the distortions of, if not of all; the others are gray.
     """
 
-    def __init__(self, embedding: ArrayLike, distortion: np.ndarray, rows: np.ndarray | None = None):
-        self.embedding = embedding
-        self.distortion = distortion
-        self.rows = rows
+    embedding: ArrayLike
+    distortion: np.ndarray
+    rows: np.ndarray | None = None
 
     @classmethod
     def from_selection(cls, selection: Selection, embedding: ArrayLike, *, ax: Axes | None = None) -> Self:
@@ -311,6 +312,7 @@ class DistortionDisplay(_Display):
         _map_axes(ax)
 
 
+@dataclass(eq=False, repr=False)
 class MetricDisplay(_Display):
     """Circles of one radius on the data, as the map shows them: where they differ, the map distorts lengths.
 
@@ -323,10 +325,9 @@ class MetricDisplay(_Display):
         Classes or numbers that color the points.
     """
 
-    def __init__(self, metric: RiemannianMetric, radius: float | None = None, labels: ArrayLike | None = None):
-        self.metric = metric
-        self.radius = radius
-        self.labels = labels
+    metric: RiemannianMetric
+    radius: float | None = None
+    labels: ArrayLike | None = None
 
     @classmethod
     def from_estimator(

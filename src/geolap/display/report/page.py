@@ -9,10 +9,12 @@ import base64
 import gzip
 import hashlib
 import json
+from collections import ChainMap
 from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import Any
 
 from .coloring import Coloring
@@ -22,6 +24,7 @@ from .figures import Figure, category_style, color_limits, dimension_figure, hea
 __all__ = ["page_of"]
 
 _MOST_FEATURES_NAMED = 12
+_PROSE = ("remark", "what it is")  # columns of sentences
 _FACTORS = {0.5: "ε̂/2", 1.0: "ε̂", 2.0: "2ε̂"}
 
 Section = tuple[str, dict[str, Figure]]  # HTML, and the charts that its places are for
@@ -30,43 +33,21 @@ Section = tuple[str, dict[str, Figure]]  # HTML, and the charts that its places 
 def page_of(content: ReportContent, *, version: str) -> str:
     """The whole page."""
     plotly, packed = _plotly()
-    style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
-    sections: list[str] = []
-    figures: dict[str, Figure] = {}
-    for section in (_why, _graph, _maps, _dimension, _next):
-        html, charts = section(content)
-        sections.append(html)
-        figures |= charts
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}' '{_hash(plotly)}'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+    page, style, script = (files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+    sections, charts = zip(*(section(content) for section in (_why, _graph, _maps, _dimension, _next)), strict=True)
+    return Template(page).substitute(
+        script_hash=_hash(script),
+        plotly_hash=_hash(plotly),
+        title=escape("".join(content.answer)),
+        style=style,
+        what=_what(content),
+        head=_head(content),
+        sections="".join(sections),
+        foot=_foot(content, version),
+        figures=_inside_script(dict(ChainMap(*charts))),
+        packed=packed,
+        script=script,
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{escape("".join(content.answer))}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<header class="top"><span class="what">{_what(content)}</span><button id="theme" type="button">Dark</button></header>
-<main>
-{_head(content)}
-<p id="failed" class="noscript" hidden>The charts need a browser of 2023 or later. Their numbers are in the tables below.</p>
-<noscript><p class="noscript">The charts need JavaScript. Their numbers are in the tables below.</p></noscript>
-{"".join(sections)}
-</main>
-<footer>{_foot(content, version)}</footer>
-<script type="application/json" id="figures">{_inside_script(figures)}</script>
-<script type="text/plain" id="plotly">{packed}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
 
 
 @cache
@@ -121,51 +102,39 @@ def _why(content: ReportContent) -> Section:
         if selection.method in ("gc", "gc_inverse")
         else "The curve is what the rule minimizes."
     )
-    local = {minimum.local for minimum in selection.minima}
-    key = [
-        (True, "line", "@curve", "score"),
-        (True, "line", "@choice", f"ε̂ = {selection.bandwidth:.4g}"),
-        (selection.interval is not None, "box", "@interval", f"{selection.interval_kind} {_range(selection.interval)}"),
-        (True in local, "ring", "@choice", "minimum"),
-        (
-            selection.bound is not None and selection.bound < selection.bandwidths[-1],
-            "box",
-            "@beyond",
-            "neighborhoods no longer local",
-        ),
-        (False in local, "x", "@artifact", "artifact: the scale of the whole data set"),
-        (any(r.bandwidth is not None for r in content.rivals), "diamond", "@rival", "other rules, with their ranges"),
-    ]
-    minima = _table(
-        ("minimum at ε", "score", "neighborhood holds", "what it is"),
-        [(f"{m.bandwidth:.4g}", f"{m.score:.4g}", _number(m.share, ".0%"), selection.meaning(m)) for m in selection.minima],
-        chosen=[m.bandwidth == selection.bandwidth for m in selection.minima],
-        texts=("what it is",),
-    )
-    points = zip(selection.bandwidths, selection.scores, strict=True)
-    curve = _table(("ε", "score"), [(f"{e:.5g}", f"{s:.5g}") for e, s in points])
-    others = _table(
-        ("rule", "ε̂", "range", "neighbors", "components", "isolated", "seconds", "remark"),
-        [
-            (
-                r.method,
-                _number(r.bandwidth, ".4g") or "none",
-                _range(r.interval),
-                _number(r.neighbors, ".3g"),
-                _number(r.components, "d"),
-                _number(r.isolated, "d"),
-                _number(r.seconds, ".2f"),
-                r.remark,
-            )
-            for r in content.rivals
-        ],
-        texts=("remark",),
-    )
-    if others:
-        others = f"<h3>Other rules</h3>{others}"
+    key = [("line", "@curve", "score"), ("line", "@choice", f"ε̂ = {selection.bandwidth:.4g}")]
+    if selection.interval is not None:
+        key.append(("box", "@interval", f"{selection.interval_kind} {_range(selection.interval)}"))
+    if any(m.local for m in selection.minima):
+        key.append(("ring", "@choice", "minimum"))
+    if selection.bound is not None and selection.bound < selection.bandwidths[-1]:
+        key.append(("box", "@beyond", "neighborhoods no longer local"))
+    if any(not m.local for m in selection.minima):
+        key.append(("x", "@artifact", "artifact: the scale of the whole data set"))
+    if any(rival.bandwidth is not None for rival in content.rivals):
+        key.append(("diamond", "@rival", "other rules, with their ranges"))
+    minima = {
+        "minimum at ε": _cells((m.bandwidth for m in selection.minima), ".4g"),
+        "score": _cells((m.score for m in selection.minima), ".4g"),
+        "neighborhood holds": _cells((m.share for m in selection.minima), ".0%"),
+        "what it is": [selection.meaning(m) for m in selection.minima],
+    }
+    chosen = [m.bandwidth == selection.bandwidth for m in selection.minima]
+    curve = {"ε": _cells(selection.bandwidths, ".5g"), "score": _cells(selection.scores, ".5g")}
+    others = {
+        "rule": [rival.method for rival in content.rivals],
+        "ε̂": _cells((rival.bandwidth for rival in content.rivals), ".4g", missing="none"),
+        "range": [_range(rival.interval) for rival in content.rivals],
+        "neighbors": _cells((rival.neighbors for rival in content.rivals), ".3g"),
+        "components": _cells((rival.components for rival in content.rivals), "d"),
+        "isolated": _cells((rival.isolated for rival in content.rivals), "d"),
+        "seconds": _cells((rival.seconds for rival in content.rivals), ".2f"),
+        "remark": [rival.remark for rival in content.rivals],
+    }
+    title = "<h3>Other rules</h3>" if content.rivals else ""
+    numbers = _numbers(_table(minima, chosen), _table(curve), title, _table(others))
     words = f"Score against bandwidth, lowest at {selection.bandwidth:.4g}; {len(selection.minima)} minima."
-    chart = _figure("curve", words, [mark for wanted, *mark in key if wanted], figure)
-    parts = chart, _remark(content, "rivals"), _numbers(minima + curve + others)
+    parts = _figure("curve", words, key, figure), _remark(content, "rivals"), numbers
     return _section("why", "Why this bandwidth", text, *parts), {"curve": figure}
 
 
@@ -178,20 +147,23 @@ def _graph(content: ReportContent) -> Section:
         "every point is a neighbor of every other, so that nothing local is left."
     )
     key = [("line", "@curve", "effective neighbors, median and quartiles"), ("dash", "@choice", "isolated points")]
-    columns = {"ε": [f"{e:.5g}" for e in health.bandwidths]}
-    for name, quantile in (("neighbors: lower quartile", 1), ("median", 2), ("upper quartile", 3)):
-        columns[name] = [f"{q:.4g}" for q in health.effective_neighbors[:, quantile]]
-    columns["isolated"] = [f"{share:.1%}" for share in health.isolated]
+    _, lower, median, upper, _ = health.effective_neighbors.T
+    columns = {
+        "ε": _cells(health.bandwidths, ".5g"),
+        "neighbors: lower quartile": _cells(lower, ".4g"),
+        "median": _cells(median, ".4g"),
+        "upper quartile": _cells(upper, ".4g"),
+        "isolated": _cells(health.isolated, ".1%"),
+    }
     counted = f"Over evaluation points, which are joined with others up to {health.cutoff:g}ε apart."
     if health.components is not None and health.largest_component is not None:
         key.insert(1, ("line", "@rival", "points in the largest component"))
-        columns["components"] = [str(count) for count in health.components]
-        columns["in the largest"] = [f"{size / health.n_points:.1%}" for size in health.largest_component]
+        columns["components"] = _cells(health.components, "d")
+        columns["in the largest"] = _cells(health.largest_component / health.n_points, ".1%")
         counted = f"Points are joined up to {health.cutoff:g}ε apart."
     figure = health_figure(content)
     chart = _figure("health", "Effective neighbors and components of the graph against bandwidth.", key, figure)
-    table = _table(tuple(columns), list(zip(*columns.values(), strict=True)))
-    parts = chart, f'<p class="remark">{counted}</p>', _numbers(table)
+    parts = chart, f'<p class="remark">{counted}</p>', _numbers(_table(columns))
     return _section("graph", "What the graph is like", text, *parts), {"health": figure}
 
 
@@ -199,25 +171,30 @@ def _maps(content: ReportContent) -> Section:
     title, left_out = "What the map looks like", _remark(content, "maps")
     if not content.maps:
         return (_section("maps", title, "", left_out), {}) if left_out else ("", {})
-    views, rows, charts = [], [], {}
+    views, charts = [], {}
+    names = [f"{_FACTORS[view.factor]} = {view.bandwidth:.4g}" for view in content.maps]
     for k, view in enumerate(content.maps):
-        name = f"{_FACTORS[view.factor]} = {view.bandwidth:.4g}"
         circles = f"Ellipses are circles of radius {view.radius:.3g} on the data." if len(view.ellipses) else ""
-        caption = f"<b>{name}</b>{escape(' '.join(filter(None, (view.remark, circles))))}"
+        caption = f"<b>{names[k]}</b>{escape(' '.join(filter(None, (view.remark, circles))))}"
         chart = ""
         if len(view.places):
             chart = _chart(f"map{k}", f"Map at bandwidth {view.bandwidth:.4g}.", 320)
             charts[f"map{k}"] = map_figure(view, content.coloring)
         kind = " class=chosen" if view.factor == 1.0 else ""
         views.append(f"<figure{kind}><figcaption>{caption}</figcaption>{chart}</figure>")
-        rows.append((name, str(view.components or ""), _number(view.radius or None, ".4g"), view.remark))
     text = (
         "The same eigenmap at half, once and twice the bandwidth. What changes between them is not in the data: it is the "
         "scale. Where ellipses differ in size or shape, the map distorts lengths."
     )
-    table = _table(("bandwidth", "components", "radius of the circles", "remark"), rows, texts=("remark",))
+    columns = {
+        "bandwidth": names,
+        "components": _cells((view.components or None for view in content.maps), "d"),
+        "radius of the circles": _cells((view.radius or None for view in content.maps), ".4g"),
+        "remark": [view.remark for view in content.maps],
+    }
     drawn = f'{_color_key(content.coloring)}<div class="maps">{"".join(views)}</div>'
-    return _section("maps", title, text, drawn, _remark(content, "outliers"), left_out, _numbers(table)), charts
+    parts = drawn, _remark(content, "outliers"), left_out, _numbers(_table(columns))
+    return _section("maps", title, text, *parts), charts
 
 
 def _color_key(coloring: Coloring | None) -> str:
@@ -253,15 +230,15 @@ def _dimension(content: ReportContent) -> Section:
     ]
     if content.range_of_scales is not None:
         key.append(("box", "@band", "scales at which singular values tell signal from noise (clmr)"))
-    values = curve.singular_values[:, :8]
-    rows = [
-        (f"{e:.5g}", str(vote), f"{share:.0%}", *(f"{value:.4g}" for value in row))
-        for e, vote, share, row in zip(curve.bandwidths, curve.votes, curve.shares, values, strict=True)
-    ]
-    table = _table(("ε", "dimension", "share", *(f"σ{k + 1}" for k in range(values.shape[1]))), rows)
+    columns = {
+        "ε": _cells(curve.bandwidths, ".5g"),
+        "dimension": _cells(curve.votes, "d"),
+        "share": _cells(curve.shares, ".0%"),
+        **{f"σ{k + 1}": _cells(values, ".4g") for k, values in enumerate(curve.singular_values.T[:8])},
+    }
     figure = dimension_figure(content)
     words = f"Local singular values against bandwidth; dimension {dimension} at the chosen one."
-    parts = _figure("dimensions", words, key, figure), _remark(content, "dimension"), _numbers(table)
+    parts = _figure("dimensions", words, key, figure), _remark(content, "dimension"), _numbers(_table(columns))
     return _section("dimension", "How many dimensions", text, *parts), {"dimensions": figure}
 
 
@@ -322,13 +299,12 @@ def _key(items: Iterable[Sequence[str]]) -> str:
     return f'<ul class="key">{"".join(marks)}</ul>'
 
 
-def _table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, texts: Sequence[str] = (), chosen: Sequence[bool] = ()
-) -> str:
-    """Cells of words, escaped; ``texts`` are columns to wrap, ``chosen`` marks rows."""
+def _table(columns: dict[str, list[str]], chosen: Sequence[bool] = ()) -> str:
+    """Columns of words, escaped, some rows chosen; nothing if there are no rows."""
+    rows = list(zip(*columns.values(), strict=True))
     if not rows:
         return ""
-    kinds = [' class="text"' if column in texts else "" for column in columns]
+    kinds = [' class="text"' if column in _PROSE else "" for column in columns]
     head = "".join(f'<th scope="col"{kind}>{escape(column)}</th>' for column, kind in zip(columns, kinds, strict=True))
     body = "".join(
         f"<tr{' class=chosen' if chosen and chosen[k] else ''}>"
@@ -339,17 +315,17 @@ def _table(
     return f'<div class="table" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _numbers(html: str) -> str:
-    return f"<details><summary>The numbers</summary>{html}</details>"
+def _cells(values: Iterable[Any], form: str, missing: str = "") -> list[str]:
+    return [missing if value is None else format(value, form) for value in values]
+
+
+def _numbers(*tables: str) -> str:
+    return f"<details><summary>The numbers</summary>{''.join(tables)}</details>"
 
 
 def _remark(content: ReportContent, part: str) -> str:
     text = content.remarks.get(part)
     return f'<p class="remark">{escape(text)}</p>' if text else ""
-
-
-def _number(value: float | None, form: str) -> str:
-    return "" if value is None else format(value, form)
 
 
 def _range(interval: tuple[float, float] | None) -> str:
