@@ -143,7 +143,7 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     if choice is not None:
         several = any(get_origin(arm) is list for arm in get_args(kind))
         optional = type(None) in get_args(kind)
-        kind = list.__class_getitem__(choice) if several else choice
+        kind = list[choice] if several else choice
         annotation = Annotated[kind | None if optional else kind, *(note for note in notes if not isinstance(note, Choice))]
         default = choice(default) if isinstance(default, str) else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
