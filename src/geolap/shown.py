@@ -38,8 +38,10 @@ class Displays:
         """What the display for a result of this type makes of it."""
         if self._module is not None:
             import_module(self._module)
-        kind = next(kind for kind in type(result).__mro__ if kind in self._of)
-        return self._of[kind](result, **options)
+        for kind in type(result).__mro__:
+            if kind in self._of:
+                return self._of[kind](result, **options)
+        raise TypeError(f"A result needs a display for its type; {type(result).__name__} has none: register one.")
 
 
 plots, cards, pages = Displays(), Displays(), Displays()

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from ..choices import RULES
 from .options import Graph, Reading, Selecting
 from .running import Run
 
@@ -25,8 +26,6 @@ __all__ = [
 
 # Points from which a forecast is told before the work.
 _MANY = 20_000
-# Rules whose time grows with the square of the number of points.
-_ALL_PAIRS = ("bgh", "semigroup")
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
@@ -134,7 +133,7 @@ def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting) -> None:
 
 def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:
     """Before long work, which rules make it long."""
-    long = [method for method in _ALL_PAIRS if not methods or method in methods]
+    long = [method for method in methods or RULES if RULES[method].all_pairs]
     if n_points >= _MANY and long:
         run.note(
             f"All pairs of {n_points} points are visited by {', '.join(long)}, which takes long: -m names rules to run."

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from ...choices import RULES
 from ...dimension import DimensionCurve, dimension_curve
 from ...graphs.health import HealthCurve, health_curve
 from ...kernel import convert_bandwidth
@@ -25,16 +26,8 @@ from .maps import FAILURES, MapView, map_views
 
 __all__ = ["ReportContent", "Rival", "content_of", "content_of_selection"]
 
-# Rules that are asked, and of how many points: so that each answers within seconds.
-_MOST_ASKED = 20_000
-_RIVALS = {
-    "rec": _MOST_ASKED,
-    "bgh": 10_000,
-    "semigroup": 2000,
-    "clmr": _MOST_ASKED,
-    "median": _MOST_ASKED,
-    "knn": _MOST_ASKED,
-}
+_RIVALS = {name: rule.quick_up_to for name, rule in RULES.items() if rule.quick_up_to}
+_MOST_ASKED = max(_RIVALS.values())
 _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
 
@@ -110,6 +103,11 @@ class ReportContent:
         if self.vote[0]:
             facts.append(("dimension at ε̂", str(self.vote[0])))
         return *facts, ("gamma in scikit-learn", f"{convert_bandwidth(selection.bandwidth, target='gamma'):.4g}")
+
+    @property
+    def geometric(self) -> bool:
+        """Whether the bandwidth was chosen by geometric consistency."""
+        return self.selection.method in ("gc", "gc_inverse")
 
     @property
     def vote(self) -> tuple[int, float]:
@@ -222,7 +220,7 @@ def _with_more_directions(points: np.ndarray, selection: Selection, dimension: i
 
 
 def _asked(points: np.ndarray, seed: int, remarks: dict[str, str]) -> list[Rival]:
-    """What the quick rules say; a remark on those that are not quick with so many points."""
+    """What the quick rules say; a remark on those that would take long."""
     n = len(points)
     left_out = [method for method, most in _RIVALS.items() if n > most]
     if left_out:

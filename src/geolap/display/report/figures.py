@@ -69,8 +69,7 @@ def selection_figure(content: ReportContent) -> Figure:
         data.append(_scatter("markers", x, y, marker=marker, customdata=words, hovertemplate=hover))
     height = 340 + (64 + 24 * len(rivals) if rivals else 0)
     gap = (40 + 24 * len(rivals)) / (height - 60) if rivals else 0.0
-    geometric = selection.method in ("gc", "gc_inverse")
-    title = "distortion D(ε)" if geometric else f"score ({escape(selection.method)})"
+    title = f"score ({escape(selection.method)})"
     low, high = curve.low, curve.high
     room = 0.08 * ((high - low) or 1.0)
     bottom = low - room if low < 0 or low > 2 * room else 0.0
@@ -293,7 +292,7 @@ def _standard_error(selection: Selection) -> np.ndarray | None:
 
 
 def _text(words: str, most: int | None = None) -> str:
-    """The user's words for plotly, no longer than so many letters."""
+    """The user's words for plotly, cut to this many letters."""
     shown = words if most is None or len(words) <= most else words[: most - 1] + "…"
     return escape(shown, quote=False)
 

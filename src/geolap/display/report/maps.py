@@ -13,10 +13,10 @@ from ...graphs.forecast import forecast
 
 __all__ = ["FAILURES", "MapView", "map_views"]
 
-# So many points carry the maps, landmarks if there are more; no maps if three of them took longer than so many seconds.
-# Eigenvectors are found directly: at ε̂/2 a graph may hang together by threads, where iterations stall.
+# Up to this many points carry the maps, landmarks if there are more; no maps if three took longer than these seconds.
+# Eigenvectors are found directly: at ε̂/2 a graph may be barely connected, where iterations stall.
 _LANDMARKS, _MOST_SECONDS = 2000, 120.0
-# Of so many coordinates, the first two that are spread over at least this share of the points are drawn: smooth functions
+# Of this many coordinates, the first two that are spread over at least this share of the points are drawn: smooth functions
 # are over a third or more, those that only single out a few outliers over next to none.
 _COORDINATES, _LEAST_SPREAD = 12, 0.05
 _WIDEST = 10.0  # radius of the circles drawn, in bandwidths
@@ -32,7 +32,7 @@ class MapView:
     Attributes
     ----------
     factor : float
-        Its bandwidth is so many ε̂.
+        Its bandwidth in relation to ε̂.
     bandwidth : float
     rows : ndarray of int (n,)
         The points drawn: those of the largest component of the graph, or the landmarks among them.
@@ -126,7 +126,7 @@ def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None) ->
 
 
 def _spread_out(coordinates: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The first two coordinates that are not those of a few points alone, and whether there are two such."""
+    """The first two coordinates that are not those of a few points only, and whether there are two such."""
     coordinates = coordinates - coordinates.mean(axis=0)
     squares = coordinates**2
     with np.errstate(invalid="ignore"):

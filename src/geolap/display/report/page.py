@@ -83,7 +83,7 @@ def _head(content: ReportContent) -> str:
     before, number, after = map(escape, content.answer)
     lead = (
         "There the geometry that the graph implies agrees best with the one in which the data was measured."
-        if selection.method in ("gc", "gc_inverse")
+        if content.geometric
         else f"Chosen by the rule {escape(selection.method)}."
     )
     cells = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(value)}</dd></div>" for term, value in content.facts)
@@ -97,10 +97,10 @@ def _head(content: ReportContent) -> str:
 def _why(content: ReportContent) -> Section:
     selection, figure = content.selection, selection_figure(content)
     text = (
-        "The curve is the distortion: how far the metric of the graph is from that of the data, on average over evaluation "
+        "The score is the distortion: how far the metric of the graph is from that of the data, on average over evaluation "
         "points, with its standard error. The lower the better."
-        if selection.method in ("gc", "gc_inverse")
-        else "The curve is what the rule minimizes."
+        if content.geometric
+        else "The score is what the rule minimizes."
     )
     key = [("line", "@curve", "score"), ("line", "@choice", f"ε̂ = {selection.bandwidth:.4g}")]
     if selection.interval is not None:
