@@ -133,7 +133,7 @@ def _why(content: ReportContent) -> Section:
     }
     title = "<h3>Other rules</h3>" if content.rivals else ""
     numbers = _numbers(_table(minima, chosen), _table(curve), title, _table(others))
-    words = f"Score against bandwidth, lowest at {selection.bandwidth:.4g}; {len(selection.minima)} minima."
+    words = f"Score against bandwidth, chosen at {selection.bandwidth:.4g}; number of minima: {len(selection.minima)}."
     parts = _figure("curve", words, key, figure), _remark(content, "rivals"), numbers
     return _section("why", "Why this bandwidth", text, *parts), {"curve": figure}
 
