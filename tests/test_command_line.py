@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,8 +17,9 @@ import pytest
 from scipy import sparse
 
 import geolap
+from geolap.choices import ENGINES, RULES
 from geolap.cli.commands import app
-from geolap.cli.options import Engine, Format, Method
+from geolap.cli.options import FORMATS as FORMAT_CHOICES
 from geolap.cli.preparing import warn_of_pairs
 from geolap.cli.running import Run
 from geolap.datasets import make_sphere
@@ -24,6 +27,7 @@ from geolap.files import FORMATS, FileError
 from geolap.files.parsing import parsed
 from geolap.files.source import Limits, Source
 from geolap.selectors import METHODS
+from geolap.sentences import Sentence
 
 GEOLAP = [sys.executable, "-m", "geolap"]
 
@@ -122,7 +126,7 @@ def test_compare_is_a_table(run, sphere, tmp_path):
     assert [row["method"] for row in rows] == ["gc", "median"]
 
 
-@pytest.mark.parametrize(("methods", "told"), [(None, "bgh, semigroup"), ([Method.GC], None)])
+@pytest.mark.parametrize(("methods", "told"), [(None, "bgh, semigroup"), (["gc"], None)])
 def test_rules_that_visit_all_pairs_of_many_points_are_told_before_they_do(methods, told, capsys):
     warn_of_pairs(Run("compare"), 50_000, methods)
     warn_of_pairs(Run("compare"), 5000, methods)
@@ -179,7 +183,7 @@ def test_points_are_classified_from_the_labels_of_a_few(run, sphere, tmp_path):
     assert found["given"].isna().sum() == table["side"].isna().sum()
     assert found["probability"].between(0, 1).all()
     document = json.loads(run("classify", sphere, "--labels", "side", "--json")[1])
-    assert document["result"]["predicted"] == found["class"].tolist()
+    assert document["result"]["transduction"] == found["class"].tolist()
 
 
 def test_the_laplacian_annihilates_constants(run, sphere, tmp_path):
@@ -255,6 +259,27 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, run, sph
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("status", list(geolap.Status))
+def test_advice_names_options_as_the_shell_writes_them(status, run, sphere, monkeypatch):
+    selection = replace(geolap.select_bandwidth(points_of(sphere), "median"), status=status)
+    monkeypatch.setattr("geolap.selectors.GeometricConsistency._select", lambda *_: selection)
+    _, out, _ = run("select", sphere)
+    assert not any(name in out for name in ("max_share", "n_sample"))
+    assert ("--max-share" in out) == (status in (geolap.Status.LOWER_ELSEWHERE, geolap.Status.UPPER_END))
+
+
+def test_errors_and_warnings_name_options_as_the_shell_writes_them(run, sphere, tmp_path, monkeypatch):
+    def told(*_):
+        warnings.warn(Sentence("{n} points: raise {n_neighbors}, or {disconnected=separate}.", n=3), stacklevel=1)
+        raise ValueError(Sentence("Lower {n_sample} or {K}; column {name}.", name="'n_sample'"))
+
+    monkeypatch.setattr("geolap.selectors.GeometricConsistency._select", told)
+    _, _, err = run("embed", sphere, "-o", tmp_path / "m.csv", "--drop", "side,city")
+    warning, error = err.splitlines()[-2:]
+    assert warning == "Warning: 3 points: raise --n-neighbors, or --disconnected separate."
+    assert error == "Error: Lower --n-sample or K; column 'n_sample'."
+
+
 def test_an_unknown_option_is_exit_code_2(run, sphere):
     assert run("select", sphere, "--methd", "gc")[0] == 2
     assert run("select")[0] == 2
@@ -276,10 +301,10 @@ def test_names_in_files_cannot_move_the_cursor(run, tmp_path):
 
 
 def test_choices_are_those_of_the_library():
-    assert [method.value for method in Method] == list(METHODS)
-    assert {kind.value for kind in Format} == set(FORMATS.values())
-    for engine in Engine:
-        geolap.forecast((100, 3), engine=engine.value)
+    assert {name: rule.selector for name, rule in RULES.items()} == {name: kind.__name__ for name, kind in METHODS.items()}
+    assert set(FORMAT_CHOICES) == set(FORMATS.values())
+    for engine in ENGINES:
+        geolap.forecast((100, 3), engine=engine)
 
 
 @pytest.mark.parametrize("name", ["select", "compare", "embed", "classify", "laplacian", "reproduce", "demo"])

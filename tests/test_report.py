@@ -14,6 +14,7 @@ from geolap.datasets import make_sphere, make_swiss_roll
 from geolap.display.report import content as content_module
 from geolap.display.report import selection_page, write_report
 from geolap.display.report.content import content_of
+from geolap.display.report.maps import MapView
 from geolap.display.report.page import page_of
 from geolap.files import FileError
 
@@ -182,8 +183,16 @@ def test_a_graph_that_falls_apart_is_drawn_by_its_largest_part():
     for view in content.maps:
         assert view.components > 1
         assert view.rows.max() < 150
-        assert "parts; the largest is drawn" in view.remark
+        assert "components; the largest is drawn" in view.remark
         assert np.isfinite(view.places).all()
+
+
+def test_coordinates_of_outliers_are_a_field_and_lead_to_advice():
+    X = make_sphere(300, random_state=0).data
+    content = content_of(np.vstack([X, 2.5 * X[:3]]), random_state=0)
+    assert content.maps[1].pulled
+    assert any("local_scale" in snippet.code for snippet in content.snippets)
+    assert not any(view.pulled for view in content_of(X, random_state=0).maps)
 
 
 def test_two_points_more_than_needed_make_a_report(tmp_path):
@@ -220,11 +229,11 @@ def test_rare_labels_beyond_twenty_are_drawn_as_one():
 
 
 def test_maps_of_many_points_are_carried_by_landmarks(monkeypatch, points):
-    monkeypatch.setattr("geolap.display.report.content._LANDMARKS", 100)
+    monkeypatch.setattr("geolap.display.report.maps._LANDMARKS", 100)
     content = content_of(points, random_state=0)
     assert [len(view.rows) for view in content.maps] == [100, 100, 100]
     assert "100 of the 250 points carry the maps" in content.remarks["maps"]
-    monkeypatch.setattr("geolap.display.report.content._MOST_SECONDS", 0.0)
+    monkeypatch.setattr("geolap.display.report.maps._MOST_SECONDS", 0.0)
     content = content_of(points, random_state=0)
     assert content.maps == ()
     assert "were left out" in page_of(content, version="1")
@@ -277,7 +286,7 @@ def test_labels_from_pandas_may_be_missing_too():
 
 
 def test_a_map_that_failed_leaves_its_reason(content):
-    failed = content_module.MapView("ε̂", 1.0, remark="Eigenvectors must <satisfy> their equation.")
+    failed = MapView(1.0, 1.0, remark="Eigenvectors must <satisfy> their equation.")
     page = page_of(replace(content, maps=(failed, *content.maps[1:])), version="1")
     assert "Eigenvectors must &lt;satisfy&gt; their equation." in page
     assert "map0" not in figures_in(page)

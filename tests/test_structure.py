@@ -1,6 +1,7 @@
 """Conventions of the code itself."""
 
 import ast
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,19 @@ ROOT = Path(geolap.__file__).parent
 
 # From the bottom up: a module may import from its own layer and those below.
 LAYERS = [
-    {"kernel", "laplacian", "tangent", "metric", "memory", "sentences", "threads", "search", "selection"},
+    {
+        "choices",
+        "kernel",
+        "laplacian",
+        "memory",
+        "metric",
+        "search",
+        "selection",
+        "sentences",
+        "shown",
+        "tangent",
+        "threads",
+    },
     {"points", "pairs"},
     {"validation"},
     {"specification"},
@@ -31,13 +44,18 @@ MODULES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
 
 
 def imports(path):
-    """Names of the package's parts that a file imports when it is loaded (not inside functions)."""
-    for node in ast.parse((ROOT / path).read_text()).body:
+    """Names of the package's parts that a file imports, also inside functions; not those for type checkers alone."""
+    waiting = [ast.parse((ROOT / path).read_text())]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
+        waiting += ast.iter_child_nodes(node)
         if isinstance(node, ast.ImportFrom) and node.level > 0:
             inside = path.parts[: len(path.parts) - node.level]
             full = [*inside, *(node.module or "").split(".")]
-            names = [full[0]] if full[0] else [alias.name for alias in node.names]
-            yield from names
+            yield from [full[0]] if full[0] else {alias.name for alias in node.names} - {"__version__"}
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if p != Path("__init__.py")], ids=str)
@@ -45,6 +63,18 @@ def test_layers_only_look_down(path):
     own = LEVEL[path.parts[0].removesuffix(".py")]
     for name in imports(path):
         assert LEVEL[name] <= own, f"{path} imports {name}, which stands above it"
+
+
+def test_results_are_shown_without_importing_a_display():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, geolap; s = geolap.select_bandwidth([[0.0], [1.0], [3.0], [4.0]], 'knn', n_neighbors=2);"
+        "assert not [m for m in sys.modules if m.startswith('geolap.display')];"
+        "assert s._repr_html_().startswith('<div') and s.to_html().startswith('<!DOCTYPE') and s.plot().ax_"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, env={**os.environ, "MPLBACKEND": "agg"})
 
 
 @pytest.mark.parametrize("path", MODULES, ids=str)

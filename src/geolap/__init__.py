@@ -6,6 +6,9 @@ Nothing is loaded before it is used (PEP 562), so that ``import geolap`` and ``g
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from . import shown
+from .choices import RULES
+
 __version__ = "0.1.0"
 
 # The public names, in the order of the flow: where each lives.
@@ -16,19 +19,7 @@ _PUBLIC = {
     "evaluation": ("distortion",),
     "consistency": ("DistortionCurve",),
     "selection": ("Selection", "Minimum", "Status"),
-    "selectors": (
-        "select_bandwidth",
-        "GeometricConsistency",
-        "Reconstruction",
-        "CrossValidation",
-        "KernelSum",
-        "Semigroup",
-        "MultiscaleSVD",
-        "LocalContinuity",
-        "SingerRate",
-        "MedianDistance",
-        "NeighborDistance",
-    ),
+    "selectors": ("select_bandwidth",),
     "selectors.comparison": ("compare_bandwidths", "Comparison"),
     "graphs.health": ("graph_health", "GraphHealth", "health_curve", "HealthCurve"),
     "dimension": ("intrinsic_dimension", "dimension_range", "dimension_curve", "DimensionEstimate", "DimensionCurve"),
@@ -45,6 +36,7 @@ _PUBLIC = {
     "anndata": (),
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names}
+_HOME |= {rule.selector: f"selectors.{rule.module}" for rule in RULES.values()}
 
 __all__ = [*_HOME, "anndata", "datasets"]
 
@@ -80,21 +72,21 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .selection import Minimum as Minimum
     from .selection import Selection as Selection
     from .selection import Status as Status
-    from .selectors import CrossValidation as CrossValidation
-    from .selectors import GeometricConsistency as GeometricConsistency
-    from .selectors import KernelSum as KernelSum
-    from .selectors import LocalContinuity as LocalContinuity
-    from .selectors import MedianDistance as MedianDistance
-    from .selectors import MultiscaleSVD as MultiscaleSVD
-    from .selectors import NeighborDistance as NeighborDistance
-    from .selectors import Reconstruction as Reconstruction
-    from .selectors import Semigroup as Semigroup
-    from .selectors import SingerRate as SingerRate
     from .selectors import select_bandwidth as select_bandwidth
     from .selectors.comparison import Comparison as Comparison
     from .selectors.comparison import compare_bandwidths as compare_bandwidths
+    from .selectors.cross_validation import CrossValidation as CrossValidation
+    from .selectors.distances import MedianDistance as MedianDistance
+    from .selectors.distances import NeighborDistance as NeighborDistance
+    from .selectors.geometric_consistency import GeometricConsistency as GeometricConsistency
     from .selectors.joint_search import ConsistencySearch as ConsistencySearch
     from .selectors.joint_search import Gain as Gain
+    from .selectors.kernel_sum import KernelSum as KernelSum
+    from .selectors.local_continuity import LocalContinuity as LocalContinuity
+    from .selectors.multiscale_svd import MultiscaleSVD as MultiscaleSVD
+    from .selectors.reconstruction import Reconstruction as Reconstruction
+    from .selectors.semigroup import Semigroup as Semigroup
+    from .selectors.singer import SingerRate as SingerRate
 else:
 
     def __getattr__(name):
@@ -106,6 +98,12 @@ else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = value
         return value
+
+
+# Displays know results; results ask for them through this door.
+shown.plots.found_in("geolap.display.plots")
+shown.cards.found_in("geolap.display.notebook")
+shown.pages.found_in("geolap.display.report")
 
 
 def __dir__():

@@ -17,6 +17,7 @@ from .points import Points
 from .search_range import search_grid
 from .selection import Selection
 from .selectors import BandwidthSelector, resolve_bandwidth
+from .shown import Carded
 from .specification import GraphSpec
 from .validation import check_bandwidths, check_n_sample, check_number
 
@@ -24,7 +25,7 @@ __all__ = ["DimensionCurve", "DimensionEstimate", "dimension_curve", "dimension_
 
 
 @dataclass(frozen=True)
-class DimensionEstimate:
+class DimensionEstimate(Carded):
     """What the evaluation points say about the dimension.
 
     Attributes
@@ -48,23 +49,11 @@ class DimensionEstimate:
     bandwidth: float
     selection: Selection | None = field(default=None, repr=False)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (
             f"Dimension {self.vote} at bandwidth {self.bandwidth:.4g}, for which {self.share:.0%} of {len(self.per_point)} "
             "evaluation points vote"
         )
-
-    def _repr_html_(self):
-        from .display.notebook import card, table
-
-        votes = np.bincount(self.per_point, minlength=2)
-        rows = [
-            (dimension or "no neighbors", int(count), f"{count / len(self.per_point):.0%}")
-            for dimension, count in enumerate(votes)
-            if count
-        ]
-        title = f"Dimension {self.vote} at bandwidth {self.bandwidth:.4g}"
-        return card(title, table(("dimension", "votes", "share"), rows))
 
 
 def intrinsic_dimension(

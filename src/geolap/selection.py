@@ -1,49 +1,53 @@
 """Selection: what a way to choose ε answers with, and the words for how good the answer is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
+from .sentences import Sentence, python_name
+from .shown import Carded, Paged, Plotted
+
 __all__ = ["Minimum", "Selection", "Status"]
 
 
 class Status(Enum):
-    """How far a selected bandwidth can be trusted; the value is the sentence to print."""
+    """How far a selected bandwidth can be trusted; the value is the `Sentence` to print."""
 
-    INTERIOR = "A clear minimum inside the searched range."
-    SEVERAL = (
+    INTERIOR = Sentence("A clear minimum inside the searched range.")
+    SEVERAL = Sentence(
         "Several minima are nearly as good: the data has more than one scale, and the choice between them is close. Look at "
         "all of them."
     )
-    LOWER_ELSEWHERE = (
+    LOWER_ELSEWHERE = Sentence(
         "A clear minimum, but the curve is lower still at an end of the searched range, where nothing turns. Look at the "
-        "curve; a larger max_share looks further."
+        "curve; a larger {max_share} looks further."
     )
-    FLAT = (
+    FLAT = Sentence(
         "The curve is flat: no bandwidth is better than its neighbors by more than the noise of the evaluation points. "
-        "Raise n_sample, or doubt that the data has a scale."
+        "Raise {n_sample}, or doubt that the data has a scale."
     )
-    LOWER_END = (
+    LOWER_END = Sentence(
         "The curve falls towards the lower end of the range, where most points have no neighbors: no local scale was "
         "found. Look for duplicates or quantized features."
     )
-    UPPER_END = (
-        "The curve falls towards the upper end of the range: no minimum below the bound on locality. Raise max_share to "
+    UPPER_END = Sentence(
+        "The curve falls towards the upper end of the range: no minimum below the bound on locality. Raise {max_share} to "
         "look further, and distrust what it finds there."
     )
-    FALLS_APART = (
-        "The graph falls apart at this bandwidth: more than a tenth of the evaluation points see no neighbor. Use a larger "
+    FALLS_APART = Sentence(
+        "The graph falls apart at this bandwidth: more than a tenth of the evaluation points have no neighbor. Use a larger "
         "minimum, remove outliers, or let the bandwidth vary from place to place."
     )
-    NO_LIMIT = (
+    NO_LIMIT = Sentence(
         "The singular values never turn on one side, so the range of scales has no limit there; the end of the searched "
         "range stands in for it. Try another K."
     )
-    RULE = "A rule of thumb: it minimizes nothing, so nothing tells how good it is."
+    RULE = Sentence("A rule of thumb: it minimizes nothing, so nothing tells how good it is.")
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.value
 
 
@@ -78,7 +82,7 @@ class Minimum:
 
 
 @dataclass(frozen=True)
-class Selection:
+class Selection(Plotted, Paged, Carded):
     """A chosen bandwidth with the reasons for it; prints as `explain` tells it.
 
     Attributes
@@ -90,7 +94,7 @@ class Selection:
     minima : tuple of Minimum
         Every minimum found, ascending in ε.  One beyond the bound is most often the global-scale artifact.
     interval : (float, float) or None
-        Where ε̂ falls in 95 % of resamplings of the evaluation points.
+        Where ε̂ falls in 95 % of resamplings of the evaluation points; see `interval_kind`.
     status : Status
         How far to trust it; prints as a sentence.
     method : str
@@ -110,51 +114,40 @@ class Selection:
     bound: float | None = field(default=None, repr=False)
     details: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def explain(self) -> str:
-        """The answer in words."""
+    @property
+    def interval_kind(self) -> str:
+        """What the interval is: over resampled evaluation points, or the range of scales that a rule found."""
+        return "range of scales" if "limits" in self.details else "95 % interval"
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the bandwidth is a clear minimum inside the searched range."""
+        return self.status is Status.INTERIOR
+
+    def explain(self, named: Callable[[str, str | None], str] = python_name) -> str:
+        """The answer in words, with parameters as ``named(parameter, value or None)`` writes them."""
         lines = [f"Bandwidth {self.bandwidth:.4g} (method {self.method})"]
         if self.interval is not None:
             low, high = self.interval
-            lines.append(f"95 % interval {low:.4g} to {high:.4g}, over resampled evaluation points")
-        lines.append(str(self.status))
+            over = "" if "limits" in self.details else ", over resampled evaluation points"
+            lines.append(f"{self.interval_kind.capitalize()} {low:.4g} to {high:.4g}{over}")
+        lines.append(self.status.value.named(named))
         if self.minima:
             lines.append("Minima of the curve:")
         for minimum in self.minima:
-            lines.append(f"  {minimum.bandwidth:10.4g}  score {minimum.score:.3f}  {self._meaning(minimum)}")
+            lines.append(f"  {minimum.bandwidth:10.4g}  score {minimum.score:.3f}  {self.meaning(minimum)}")
         if self.bound is not None:
             lines.append(f"Neighborhoods are local up to bandwidth {self.bound:.4g}.")
         return "\n".join(lines)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.explain()
 
-    def _meaning(self, minimum):
+    def meaning(self, minimum: Minimum) -> str:
+        """What one of the minima is, in words."""
         if not minimum.local:
             held = "" if minimum.share is None else f", neighborhoods hold {minimum.share:.0%} of the points"
             return f"beyond the bound on locality{held}: the scale of the whole data set"
         if minimum.bandwidth == self.bandwidth:
             return "selected"
         return "another scale of the data" if minimum.clear else "within noise"
-
-    def plot(self, ax=None):
-        """Draw the curve with its minima, interval and bound; returns a `geolap.display.plots.SelectionDisplay`."""
-        from .display.plots import SelectionDisplay
-
-        return SelectionDisplay(self).plot(ax=ax)
-
-    def to_html(self, *, name=None) -> str:
-        """A page of HTML with charts that opens from disk, as `geolap.display.report.selection_page` makes it."""
-        from .display.report import selection_page
-
-        return selection_page(self, name=name)
-
-    def _repr_html_(self):
-        from .display.notebook import card, paragraph, sparkline, table
-
-        title = f"Bandwidth {self.bandwidth:.4g}"
-        if self.interval is not None:
-            title += f" ({self.interval[0]:.4g} – {self.interval[1]:.4g})"
-        curve = sparkline(self.bandwidths, self.scores, chosen=self.bandwidth, interval=self.interval, beyond=self.bound)
-        rows = [(f"{m.bandwidth:.4g}", f"{m.score:.3f}", self._meaning(m)) for m in self.minima]
-        minima = table(("minimum", "score", "what it is"), rows) if rows else ""
-        return card(title, paragraph(f"Method {self.method}. {self.status}"), curve, minima)

@@ -12,15 +12,15 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy import sparse
 
+from .choices import ENGINES
 from .laplacian import LocalScale
 from .sentences import Sentence
 from .validation import check_choice, check_number
 
-__all__ = ["ENGINES", "EXECUTION", "FullSpec", "GraphSpec", "LocalScaleLike", "same_setting"]
+__all__ = ["EXECUTION", "FullSpec", "GraphSpec", "LocalScaleLike", "same_setting"]
 
 LocalScaleLike = int | Literal["regional"] | LocalScale | None
 
-ENGINES = ("auto", "dense", "tiled", "cells", "device")
 # How sums are done, not which graph they are over: a selector may differ from its estimator in these.
 EXECUTION = ("exact", "engine", "n_jobs")
 

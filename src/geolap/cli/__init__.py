@@ -14,7 +14,7 @@ def main() -> None:
         print(f"The command line needs {error.name}, which is not installed: pip install 'geolap[cli]'.", file=sys.stderr)
         sys.exit(2)
     from .commands import app
-    from .running import Interruptions
+    from .running import on_interrupt
 
-    with Interruptions():
+    with on_interrupt():
         app(prog_name="geolap")

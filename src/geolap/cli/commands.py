@@ -1,100 +1,40 @@
 """The commands, each a short story: check the outputs, read the file, compute, answer."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .options import (
-    Engine,
-    File,
-    Graph,
-    Method,
-    Output,
-    Reading,
-    Report,
-    Running,
-    Selecting,
-    Strict,
-    command,
-)
+from ..choices import ENGINES, RULES
+from .options import Choice, File, Graph, Labels, Output, Reading, Report, Selecting, command, option
 from .preparing import (
     check_labels_given,
-    forecast_of,
+    check_outputs,
     graph_parameters,
-    prepared_outputs,
     read_points,
     selector_for,
+    tell_cost,
     warn_of_pairs,
+    write_columns,
+    write_page,
 )
-from .running import Exit, Run
-from .showing import (
-    described_data,
-    described_selection,
-    show_classified,
-    show_comparison,
-    show_demo,
-    show_selection,
-    show_studies,
-    show_written,
-)
+from .running import Answer, Run
+from .showing import described_graph, described_selection, grid, shown_graph, shown_selection, shown_studies
 
 __all__ = ["app"]
 
 app = typer.Typer(
     help="Graph Laplacians at the scale that the geometry of the data asks for.",
-    epilog="Exit codes: 0 success, 1 a fault of geolap, 2 a file or option that cannot be used, 3 not to be trusted "
+    epilog="Exit codes: 0 success, 1 a fault of geolap, 2 a file or option that cannot be used, 3 no clear minimum "
     "(--strict), 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+_METHODS = "Methods: " + ", ".join(f"{name} ({rule.words})" for name, rule in RULES.items()) + "."
 
 
-class Experiment(StrEnum):
-    """Figures and tables of the paper."""
-
-    FIGURE1 = "figure1"
-    FIGURE2 = "figure2"
-    FIGURE3 = "figure3"
-    TABLE1 = "table1"
-    TABLE2 = "table2"
-    TRUTH = "truth"
-    ALL = "all"
-
-
-class Normalization(StrEnum):
-    """Which Laplacian."""
-
-    RANDOM_WALK = "random_walk"
-    SYMMETRIC = "symmetric"
-    UNNORMALIZED = "unnormalized"
-
-
-class Disconnected(StrEnum):
-    """What to do with a graph in several components."""
-
-    WARN = "warn"
-    ERROR = "error"
-    SEPARATE = "separate"
-
-
-Labels = Annotated[
-    str | None, typer.Option(help="A column, or array of the file, that is no feature; classes for cv.", metavar="COLUMN")
-]
-
-
-@app.callback()
-def _geolap(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=lambda value: _version(value))
-    ] = False,
-):
-    """Graph Laplacians at the scale that the geometry of the data asks for."""
-
-
-def _version(wanted):
+def _version(wanted: bool) -> None:
     if wanted:
         from .. import __version__
 
@@ -102,331 +42,259 @@ def _version(wanted):
         raise typer.Exit
 
 
-@command(app)
+@app.callback()
+def _geolap(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)] = False,
+) -> None:
+    """Graph Laplacians at the scale that the geometry of the data asks for."""
+
+
+@command(app, epilog=_METHODS)
 def select(
+    run: Run,
     file: File,
     selecting: Selecting,
     reading: Reading,
-    running: Running,
     labels: Labels = None,
-    n_neighbors: Annotated[int | None, typer.Option(min=1, help="For the graph of nearest neighbors (gc).")] = None,
-    cutoff: Annotated[float | None, typer.Option(help="For weights that are zero beyond so many ε (gc).")] = None,
-    output: Annotated[str | None, typer.Option("--output", "-o", help="Write the curve: .csv, .npy, …")] = None,
+    n_neighbors: Annotated[int | None, option("For the graph of k nearest neighbors (gc).", min=1)] = None,
+    cutoff: Annotated[float | None, option("For weights that are zero beyond this many ε (gc).")] = None,
+    output: Annotated[str | None, option("Write the curve: .csv, .npy, …", "--output", "-o")] = None,
     report: Report = None,
-    strict: Strict = False,
-):
+) -> Answer:
     """Choose the kernel bandwidth ε of exp(−d²/ε²) for the points of a file."""
-    run = _run("select", running)
-    with run.work():
-        write_report = prepared_outputs(run, file, output=output, report=report)
-        table = read_points(run, file, reading, labels, classes=selecting.method is Method.CV)
-        selector = selector_for(selecting, running, table.labels, n_neighbors=n_neighbors, cutoff=cutoff)
-        forecast_of(run, table.points, selecting, running)
-        selection = selector.fit(table.points, table.labels).selection_
-        if output is not None:
-            _write(output, {"bandwidth": selection.bandwidths, "score": selection.scores})
-            run.wrote("curve", output)
-        if write_report:
-            write_report(table, running, selection=selection)
-        run.answer(
-            described_selection(selection),
-            lambda: show_selection(table, selection),
-            data=described_data(table),
-            plain=repr(float(selection.bandwidth)),
-            output=output,
-        )
-        _judge(selection, strict)
+    check_outputs(run, file, table=output, page=report)
+    table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
+    selector = selector_for(run, selecting, table.labels, n_neighbors=n_neighbors, cutoff=cutoff)
+    tell_cost(run, table.points, selecting)
+    selection = selector.fit(table.points, table.labels).selection_
+    write_columns(run, output, {"bandwidth": selection.bandwidths, "score": selection.scores}, "curve")
+    write_page(run, report, table, selection=selection)
+    return _selected(run, table, selection, output)
 
 
-@command(app)
+@command(app, epilog=_METHODS)
 def compare(
+    run: Run,
     file: File,
     reading: Reading,
-    running: Running,
     methods: Annotated[
-        list[Method] | None, typer.Option("--method", "-m", help="Rules to run; all that can by default. May be repeated.")
+        list[str] | None, Choice(RULES), option("Rules to run; all that can by default. May be repeated.", "--method", "-m")
     ] = None,
     labels: Labels = None,
-    engine: Annotated[Engine, typer.Option(help="What sums over the points (gc).", show_default=True)] = Engine.AUTO,
-    output: Annotated[str | None, typer.Option("--output", "-o", help="Write the table: .csv, .tsv, .parquet, …")] = None,
+    engine: Annotated[str, Choice(ENGINES), option("What sums over the points (gc).", show_default=True)] = "auto",
+    output: Annotated[str | None, option("Write the table: .csv, .tsv, .parquet, …", "--output", "-o")] = None,
     report: Report = None,
-):
+) -> Answer:
     """Run all rules for a bandwidth side by side."""
-    run = _run("compare", running)
-    with run.work():
-        write_report = prepared_outputs(run, file, output=output, report=report)
-        check_labels_given(methods or [], labels)
-        table = read_points(run, file, reading, labels)
-        warn_of_pairs(run, len(table.points), methods)
-        from ..selectors.comparison import compare_bandwidths
+    check_outputs(run, file, table=output, page=report)
+    check_labels_given(methods or (), labels)
+    table = read_points(run, file, reading, labels)
+    warn_of_pairs(run, len(table.points), methods)
+    from ..selectors.comparison import COLUMNS, compare_bandwidths
 
-        names = [method.value for method in methods] if methods else None
-        comparison = compare_bandwidths(
-            table.points,
-            names,
-            y=table.labels,
-            random_state=running.seed,
-            engine=engine.value,
-            n_jobs=running.n_jobs,
-        )
-        rows = comparison.as_dicts()
-        if output is not None:
-            _write(output, {key: [row[key] for row in rows] for key in rows[0]})
-            run.wrote("table", output)
-        if write_report:
-            write_report(table, running, comparison=comparison)
-        run.answer(
-            {"rows": rows, "agreement": comparison.agreement()},
-            lambda: show_comparison(table, comparison),
-            data=described_data(table),
-            plain="\n".join(f"{row['method']}\t{row['bandwidth']!r}" for row in rows),
-            output=output,
-        )
+    settings = {"random_state": run.seed, "engine": engine, "n_jobs": run.n_jobs}
+    comparison = compare_bandwidths(table.points, methods or None, y=table.labels, **settings)
+    rows = comparison.as_dicts()
+    write_columns(run, output, {key: [row[key] for row in rows] for key in rows[0]}, "table")
+    write_page(run, report, table, comparison=comparison)
+    return Answer(
+        {"rows": rows, "agreement": comparison.agreement()},
+        [grid(COLUMNS, comparison.words(), words=("method", "interval", "status")), comparison.conclusion()],
+        plain="\n".join(f"{row['method']}\t{row['bandwidth']!r}" for row in rows),
+        table=table,
+        output=output,
+    )
 
 
-@command(app)
+@command(app, epilog=_METHODS)
 def embed(
+    run: Run,
     file: File,
     output: Output,
     selecting: Selecting,
     graph: Graph,
     reading: Reading,
-    running: Running,
-    n_components: Annotated[
-        int, typer.Option("--n-components", "-d", min=1, help="Coordinates of the map.", show_default=True)
-    ] = 2,
-    diffusion: Annotated[bool, typer.Option("--diffusion", help="A diffusion map instead of an eigenmap.")] = False,
-    diffusion_time: Annotated[float | None, typer.Option(help="Steps of diffusion; 1 by default.")] = None,
+    n_components: Annotated[int, option("Coordinates of the map.", "--n-components", "-d", min=1, show_default=True)] = 2,
+    diffusion: Annotated[bool, option("A diffusion map instead of an eigenmap.", "--diffusion")] = False,
+    diffusion_time: Annotated[float | None, option("Steps of diffusion; 1 by default.")] = None,
     disconnected: Annotated[
-        Disconnected, typer.Option(help="If the graph falls apart: warn, refuse, or map each part.", show_default=True)
-    ] = Disconnected.WARN,
-    n_landmarks: Annotated[int | None, typer.Option(min=3, help="Let only so many points carry the graph.")] = None,
+        str,
+        Choice(("warn", "error", "separate")),
+        option("If the graph falls apart: warn, refuse, or map each component.", show_default=True),
+    ] = "warn",
+    n_landmarks: Annotated[int | None, option("Number of points that carry the graph; all by default.", min=3)] = None,
     labels: Annotated[
-        str | None, typer.Option(help="A column that is no feature and is written beside the map.", metavar="COLUMN")
+        str | None, option("A column that is not used as a feature and is written beside the map.", metavar="COLUMN")
     ] = None,
-    strict: Strict = False,
-):
+) -> Answer:
     """Map the points to a few coordinates: a Laplacian eigenmap, or a diffusion map."""
-    run = _run("embed", running)
-    with run.work():
-        prepared_outputs(run, file, output=output)
-        if diffusion_time is not None and not diffusion:
-            raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
-        table = read_points(run, file, reading, labels, classes=selecting.method is Method.CV)
-        from ..estimators.maps import DiffusionMap, LaplacianEigenmap
+    check_outputs(run, file, table=output)
+    if diffusion_time is not None and not diffusion:
+        raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
+    table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
+    from ..estimators.maps import DiffusionMap, LaplacianEigenmap
 
-        kind = DiffusionMap if diffusion else LaplacianEigenmap
-        extra = {"diffusion_time": diffusion_time} if diffusion_time is not None else {}
-        mapping = kind(
-            n_components,
-            **graph_parameters(selecting, graph, running, table.labels),
-            **extra,
-            disconnected=disconnected.value,
-            n_landmarks=n_landmarks,
-        ).fit(table.points, table.labels)
-        coordinates = {f"x{k + 1}": column for k, column in enumerate(mapping.embedding_.T)}
-        beside = {} if labels is None else {"label" if labels in ("row", *coordinates) else labels: table.labels}
-        _write(output, {**_rows(table), **beside, **coordinates})
-        result = {
-            "output": output,
-            "n_components": n_components,
-            "eigenvalues": mapping.eigenvalues_,
-            "graph_components": mapping.n_graph_components_,
-            **_described_graph(mapping),
-        }
-        run.answer(
-            result,
-            lambda: show_written(table, mapping, output, f"{n_components} coordinates"),
-            data=described_data(table),
-            output=output,
-        )
-        _judge(mapping.selection_, strict)
+    parameters = graph_parameters(run, selecting, graph, table.labels)
+    parameters |= {"disconnected": disconnected, "n_landmarks": n_landmarks}
+    if diffusion_time is not None:
+        parameters["diffusion_time"] = diffusion_time
+    mapping = (DiffusionMap if diffusion else LaplacianEigenmap)(n_components, **parameters).fit(table.points, table.labels)
+    coordinates = {f"x{k + 1}": column for k, column in enumerate(mapping.embedding_.T)}
+    beside = {} if labels is None else {"label" if labels in ("row", *coordinates) else labels: table.labels}
+    write_columns(run, output, {**_row_names(table), **beside, **coordinates})
+    result = {
+        "n_components": n_components,
+        "eigenvalues": mapping.eigenvalues_,
+        "n_graph_components": mapping.n_graph_components_,
+    }
+    return _written(run, table, mapping, output, result, f"{n_components} coordinates")
 
 
-@command(app)
+@command(app, epilog=_METHODS)
 def classify(
+    run: Run,
     file: File,
-    labels: Annotated[
-        str, typer.Option(help="The column, or array of the file, with classes; empty where unknown.", metavar="COLUMN")
-    ],
+    labels: Annotated[str, option("The column, or array of the file, with classes; empty where unknown.", metavar="COLUMN")],
     selecting: Selecting,
     graph: Graph,
     reading: Reading,
-    running: Running,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Where to write: .csv, .tsv, .npz, .parquet; - is standard output.")
+        str | None, option("Where to write: .csv, .tsv, .npz, .parquet; - is standard output.", "--output", "-o")
     ] = None,
-    strict: Strict = False,
-):
+) -> Answer:
     """Classify all points from the labels of a few."""
-    run = _run("classify", running)
-    with run.work():
-        prepared_outputs(run, file, output=output)
-        table = read_points(run, file, reading, labels)
-        import numpy as np
+    check_outputs(run, file, table=output)
+    table = read_points(run, file, reading, labels)
+    import numpy as np
 
-        from ..estimators.labels import LaplacianClassifier
-        from ..validation import check_labels
+    from ..estimators.labels import LaplacianClassifier
+    from ..validation import check_labels
 
-        classifier = LaplacianClassifier(**graph_parameters(selecting, graph, running, table.labels)).fit(
-            table.points, table.labels
-        )
-        found, given = classifier.transduction_, check_labels(table.labels, len(table.points))[1]
-        probability = classifier.predict_proba(table.points)
-        position = np.searchsorted(classifier.classes_, found)
-        likely = np.where(given, 1.0, probability[np.arange(len(found)), position])
-        if output is not None:
-            known = np.array([value if there else None for value, there in zip(table.labels, given, strict=True)], object)
-            _write(output, {**_rows(table), "given": known, "class": found, "probability": likely})
-        counts = [
-            (name, int((found[given] == name).sum()), int((found[~given] == name).sum())) for name in classifier.classes_
-        ]
-        result = {
-            "output": output,
-            "n_labeled": int(given.sum()),
-            "n_unlabeled": int((~given).sum()),
-            "n_unreached": classifier.n_unreached_,
-            "classes": [{"class": name, "given": known, "found": new} for name, known, new in counts],
-            **_described_graph(classifier),
-        }
-        if output is None:
-            result |= {"predicted": found, "probability": likely}
-        run.answer(
-            result,
-            lambda: show_classified(table, classifier, counts, output),
-            data=described_data(table),
-            plain=None if output is not None else "\n".join(map(str, found)),
-            output=output,
-        )
-        _judge(classifier.selection_, strict)
+    parameters = graph_parameters(run, selecting, graph, table.labels)
+    classifier = LaplacianClassifier(**parameters).fit(table.points, table.labels)
+    found, given = classifier.transduction_, check_labels(table.labels, len(table.points))[1]
+    probability = classifier.predict_proba(table.points)
+    likely = np.where(given, 1.0, probability[np.arange(len(found)), np.searchsorted(classifier.classes_, found)])
+    known = np.array(table.labels, object)
+    known[~given] = None
+    columns = {"given": known, "class": found, "probability": likely}
+    write_columns(run, output, {**_row_names(table), **columns})
+    counts = [(name, int((found[given] == name).sum()), int((found[~given] == name).sum())) for name in classifier.classes_]
+    result = {
+        "output": output,
+        "n_labeled": int(given.sum()),
+        "n_unlabeled": int((~given).sum()),
+        "n_unreached": classifier.n_unreached_,
+        "classes": [dict(zip(("class", "given", "found"), row, strict=True)) for row in counts],
+        **described_graph(run, classifier),
+    }
+    if output is None:
+        result |= {"transduction": found, "probability": likely}
+    shown = [grid(("class", "given", "found"), counts, words=("class",)), f"Bandwidth {classifier.bandwidth_:.4g}."]
+    if classifier.selection_ is not None:
+        shown.append(classifier.selection_.status.value.named(run.named))
+    if given.all():
+        shown.append("Every point has its class already: nothing was left to classify.")
+    shown.append(f"Written to {output}." if output else "The class of every point: add -o classes.csv.")
+    plain = None if output is not None else "\n".join(map(str, found))
+    return Answer(result, shown, plain, table, classifier.selection_, output)
 
 
-@command(app)
+@command(app, epilog=_METHODS)
 def laplacian(
+    run: Run,
     file: File,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write: .npz (scipy.sparse.load_npz), .npy in full, .mtx as text.")
+        str, option("Where to write: .npz (scipy.sparse.load_npz), .npy in full, .mtx as text.", "--output", "-o")
     ],
     selecting: Selecting,
     graph: Graph,
     reading: Reading,
-    running: Running,
     labels: Labels = None,
     normalization: Annotated[
-        Normalization, typer.Option(help="Which Laplacian.", show_default=True)
-    ] = Normalization.RANDOM_WALK,
-    strict: Strict = False,
-):
+        str, Choice(("random_walk", "symmetric", "unnormalized")), option("Which Laplacian.", show_default=True)
+    ] = "random_walk",
+) -> Answer:
     """Write the graph Laplacian, which tends to the Laplace–Beltrami operator."""
-    run = _run("laplacian", running)
-    with run.work():
-        prepared_outputs(run, file, matrix=output)
-        table = read_points(run, file, reading, labels, classes=selecting.method is Method.CV)
-        from ..estimators.laplacian import GraphLaplacian
-        from ..files import write_matrix
+    check_outputs(run, file, matrix=output)
+    table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
+    from ..estimators.laplacian import GraphLaplacian
+    from ..files import write_matrix
 
-        estimator = GraphLaplacian(
-            **graph_parameters(selecting, graph, running, table.labels), normalization=normalization.value
-        ).fit(table.points, table.labels)
-        L = estimator.laplacian_
-        write_matrix(output, L, bandwidth=estimator.bandwidth_, degrees=estimator.degrees_)
-        nonzeros = int(L.nnz if hasattr(L, "nnz") else L.size)
-        run.answer(
-            {"output": output, "shape": L.shape, "nonzeros": nonzeros, **_described_graph(estimator)},
-            lambda: show_written(table, estimator, output, f"{nonzeros} entries"),
-            data=described_data(table),
-        )
-        _judge(estimator.selection_, strict)
+    parameters = graph_parameters(run, selecting, graph, table.labels)
+    estimator = GraphLaplacian(**parameters, normalization=normalization).fit(table.points, table.labels)
+    L = estimator.laplacian_
+    write_matrix(output, L, bandwidth=estimator.bandwidth_, degrees=estimator.degrees_)
+    nonzeros = int(L.nnz if hasattr(L, "nnz") else L.size)
+    return _written(run, table, estimator, output, {"shape": L.shape, "nonzeros": nonzeros}, f"{nonzeros} entries")
 
 
 @command(app)
 def reproduce(
-    what: Annotated[Experiment, typer.Argument(help="Which figure or table of the paper.")],
-    running: Running,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer and smaller samples: three minutes for all, not an hour.")
-    ] = False,
-    output: Annotated[str | None, typer.Option("--output", "-o", help="The folder to write to.")] = None,
-):
+    run: Run,
+    what: Annotated[
+        str,
+        Choice(("figure1", "figure2", "figure3", "table1", "table2", "truth", "all")),
+        typer.Argument(help="Which figure or table of the paper."),
+    ],
+    quick: Annotated[bool, option("Fewer and smaller samples: three minutes for all, not an hour.", "--quick")] = False,
+    output: Annotated[str | None, option("The folder to write to.", "--output", "-o")] = None,
+) -> Answer:
     """Compute figures and tables of the paper anew."""
-    run = _run("reproduce", running)
-    with run.work():
-        if running.n_jobs is not None:
-            raise ValueError("Studies use every core of the process; --n-jobs was given: leave it out, or use taskset.")
-        from dataclasses import asdict
+    if run.n_jobs is not None:
+        raise ValueError("Studies use every core of the process; --n-jobs was given: leave it out, or use taskset.")
+    from dataclasses import asdict
 
-        from ..experiments import reproduce as reproduced
+    from ..experiments import reproduce as reproduced
 
-        studies = reproduced(what.value, quick=quick, output=output, random_state=running.seed)
-        run.answer({"output": output, "studies": list(map(asdict, studies))}, lambda: show_studies(studies, output))
+    studies = reproduced(what, quick=quick, output=output, random_state=run.seed)
+    return Answer({"output": output, "studies": list(map(asdict, studies))}, shown_studies(studies, output))
 
 
 @command(app)
 def demo(
-    running: Running,
+    run: Run,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Write the data as well: .csv, to try other commands on.")
+        str | None, option("Write the data as well: .csv, to try other commands on.", "--output", "-o")
     ] = None,
     report: Report = None,
-):
+) -> Answer:
     """Choose a bandwidth for scikit-learn's handwritten digits."""
-    run = _run("demo", running)
-    with run.work():
-        write_report = prepared_outputs(run, None, output=output, report=report)
-        from sklearn.datasets import load_digits
+    check_outputs(run, None, table=output, page=report)
+    from sklearn.datasets import load_digits
 
-        from ..files import Table
-        from ..selectors import GeometricConsistency
+    from ..files import Table
+    from ..selectors import GeometricConsistency
 
-        digits = load_digits()
-        names = tuple(digits.feature_names)
-        table = Table(digits.data, names, None, digits.target, (), "'digits'", "scikit-learn")
-        selection = GeometricConsistency(random_state=running.seed, n_jobs=running.n_jobs).fit(table.points).selection_
-        if output is not None:
-            _write(output, {**dict(zip(names, digits.data.T, strict=True)), "digit": digits.target})
-            run.wrote("data", output)
-        if write_report:
-            write_report(table, running, selection=selection)
-        run.answer(
-            described_selection(selection),
-            lambda: show_demo(table, selection, output),
-            data=described_data(table),
-            plain=repr(float(selection.bandwidth)),
-            output=output,
-        )
+    digits = load_digits()
+    names = tuple(digits.feature_names)
+    table = Table(digits.data, names, None, digits.target, (), "'digits'", "scikit-learn")
+    selection = GeometricConsistency(random_state=run.seed, n_jobs=run.n_jobs).fit(table.points).selection_
+    write_columns(run, output, {**dict(zip(names, digits.data.T, strict=True)), "digit": digits.target}, "data")
+    write_page(run, report, table, selection=selection)
+    data = output or "digits.csv"
+    lines = [f"geolap compare {data} --drop digit", f"geolap embed {data} --labels digit -o map.csv"]
+    if output is None:
+        lines.insert(0, f"geolap demo -o {data}")
+    return _selected(run, table, selection, output, "Next:", *(f"  {line}" for line in lines))
 
 
-def _run(name, running):
-    return Run(name, as_json=running.json, quiet=running.quiet, n_jobs=running.n_jobs)
+def _selected(run: Run, table: Any, selection: Any, output: str | None, *more: str) -> Answer:
+    """The answer of a command that chooses a bandwidth."""
+    shown = [*shown_selection(run, selection), *more]
+    result = described_selection(run, selection) or {}
+    return Answer(result, shown, repr(float(selection.bandwidth)), table, selection, output)
 
 
-def _write(output, columns):
-    import numpy as np
+def _written(run: Run, table: Any, estimator: Any, output: str, result: dict[str, Any], what: str) -> Answer:
+    """The answer of a command that builds on a graph and writes what it built."""
+    shown = shown_graph(run, estimator, f"Written to {output}: {len(table.points)} points, {what}.")
+    result = {"output": output, **result, **described_graph(run, estimator)}
+    return Answer(result, shown, table=table, selection=estimator.selection_, output=output)
 
-    from ..files import write_table
 
-    write_table(output, {name: np.asarray(column) for name, column in columns.items()})
-
-
-def _rows(table):
+def _row_names(table: Any) -> dict[str, Any]:
     """Names of the rows as a column, if they have any."""
     import numpy as np
 
     return {} if table.row_names is None else {"row": np.array(table.row_names, dtype=object)}
-
-
-def _described_graph(estimator):
-    return {
-        "bandwidth": estimator.bandwidth_,
-        "n_neighbors": estimator.n_neighbors_,
-        "cutoff": estimator.cutoff_,
-        "dropped_weight": estimator.dropped_weight_,
-        "selection": described_selection(estimator.selection_),
-    }
-
-
-def _judge(selection, strict):
-    from ..selection import Status
-
-    if strict and selection is not None and selection.status is not Status.INTERIOR:
-        raise typer.Exit(int(Exit.NOT_TRUSTED))

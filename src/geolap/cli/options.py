@@ -1,81 +1,47 @@
-"""Options that several commands share, as dataclasses that `command` spreads into their signatures."""
+"""Options that several commands share, as dataclasses that `command` spreads into the signatures of commands.
+
+Choices are names, checked here and plain words from there on.  Options are named as the parameters of the library.
+"""
 
 import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
-from enum import StrEnum
-from typing import Annotated, Any
+from enum import Enum, StrEnum
+from functools import partial
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
-__all__ = ["Engine", "File", "Graph", "Method", "Output", "Reading", "Report", "Running", "Selecting", "Strict", "command"]
+from ..choices import ENGINES, RULES
+from .running import Answer, Run, Running
+
+__all__ = ["FORMATS", "Choice", "File", "Graph", "Labels", "Output", "Reading", "Report", "Selecting", "command", "option"]
+
+FORMATS = ("npy", "npz", "csv", "tsv", "parquet", "mat", "h5ad", "hdf5", "zarr")
 
 
-class Method(StrEnum):
-    """Ways to choose a bandwidth."""
+class Choice:
+    """Annotates a word, or a list of words, that must be one of these names."""
 
-    GC = "gc"
-    REC = "rec"
-    CV = "cv"
-    BGH = "bgh"
-    SEMIGROUP = "semigroup"
-    CLMR = "clmr"
-    LCMC = "lcmc"
-    SINGER = "singer"
-    MEDIAN = "median"
-    KNN = "knn"
+    def __init__(self, names: Iterable[str]) -> None:
+        self.kind = StrEnum("Choice", [(name.upper(), name) for name in names])  # type: ignore[misc]
 
 
-class Engine(StrEnum):
-    """Where sums over all points run."""
-
-    AUTO = "auto"
-    TILED = "tiled"
-    DENSE = "dense"
-    DEVICE = "device"
-    CELLS = "cells"
-
-
-class Format(StrEnum):
-    """Kinds of files."""
-
-    NPY = "npy"
-    NPZ = "npz"
-    CSV = "csv"
-    TSV = "tsv"
-    PARQUET = "parquet"
-    MAT = "mat"
-    H5AD = "h5ad"
-    HDF5 = "hdf5"
-    ZARR = "zarr"
-
-
-class Missing(StrEnum):
-    """What to do with missing values."""
-
-    ERROR = "error"
-    ROWS = "rows"
-    COLUMNS = "columns"
-
-
-class Rule(StrEnum):
-    """Which minimum to take."""
-
-    GLOBAL = "global"
-    FIRST = "first"
-
-
-def _option(help, *names, panel=None, **settings):
-    return typer.Option(
-        *names, help=help, rich_help_panel=panel, show_default=settings.pop("show_default", False), **settings
-    )
+def option(help: str, *names: str, panel: str | None = None, show_default: bool = False, **settings: Any) -> Any:
+    """An option of a command; its default is told only if that says something."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=show_default, **settings)
 
 
 File = Annotated[str, typer.Argument(help="The data: rows are points. - is standard input.", metavar="FILE")]
-Report = Annotated[str | None, _option("Write a page with curves, maps and explanations.", metavar="OUT.html")]
-Strict = Annotated[bool, _option("Exit with code 3 unless the status is a clear minimum.", "--strict")]
-Output = Annotated[str, _option("Where to write: .csv, .tsv, .npy, .npz, .parquet; - is standard output.", "--output", "-o")]
+Labels = Annotated[
+    str | None, option("A column or array of the file, not used as a feature; classes for cv.", metavar="COLUMN")
+]
+Output = Annotated[str, option("Where to write: .csv, .tsv, .npy, .npz, .parquet; - is standard output.", "--output", "-o")]
+Report = Annotated[str | None, option("Write a page with curves, maps and explanations.", metavar="OUT.html")]
 
-_READING = "Reading the file"
+_reading = partial(option, panel="Reading the file")
+_selecting = partial(option, panel="Choosing the bandwidth")
+_graph = partial(option, panel="The graph")
 
 
 @dataclass(frozen=True)
@@ -83,118 +49,107 @@ class Reading:
     """What in the file the points are."""
 
     columns: Annotated[
-        list[str] | None,
-        _option("Features to use: names, patterns (gene_*), positions (0:10).", "--columns", "-c", panel=_READING),
+        list[str] | None, _reading("Features to use: names, patterns (gene_*), positions (0:10).", "--columns", "-c")
     ] = None
-    drop: Annotated[list[str] | None, _option("Features to leave out, likewise.", "--drop", panel=_READING)] = None
-    index: Annotated[
-        str | None, _option("The column that names the rows; none if no column does.", panel=_READING, metavar="COLUMN")
-    ] = None
-    array: Annotated[
-        str | None, _option("Which array of a .npz, .mat, .h5ad, .h5 or .zarr.", "--array", "-a", panel=_READING)
-    ] = None
-    missing: Annotated[
-        Missing, _option("Leave out rows or columns with missing values.", panel=_READING, show_default=True)
-    ] = Missing.ERROR
-    header: Annotated[
-        bool | None, _option("Whether the first line names the columns.", "--header/--no-header", panel=_READING)
-    ] = None
-    separator: Annotated[str | None, _option("Of columns in text; tab for tabs.", panel=_READING)] = None
-    decimal: Annotated[str | None, _option("Of numbers in text: . or ,", panel=_READING)] = None
-    format: Annotated[Format | None, _option("What kind of file it is, whatever its name.", panel=_READING)] = None
-    max_size: Annotated[
-        str | None,
-        _option("Most memory that the file may take, such as 4GB; by default half of what is free.", panel=_READING),
-    ] = None
-    max_columns: Annotated[int, _option("Most columns that it may have.", min=1, panel=_READING, show_default=True)] = (
-        100_000
+    drop: Annotated[list[str] | None, _reading("Features to leave out, likewise.")] = None
+    index: Annotated[str | None, _reading("The column that names the rows; none if no column does.", metavar="COLUMN")] = (
+        None
     )
-
-
-_RUNNING = "Running"
-
-
-@dataclass(frozen=True)
-class Running:
-    """How the command runs."""
-
-    seed: Annotated[int, _option("Of random choices.", min=0, max=2**32 - 1, panel=_RUNNING, show_default=True)] = 0
-    n_jobs: Annotated[int | None, _option("By default every core.", min=1, panel=_RUNNING)] = None
-    json: Annotated[bool, _option("One JSON document on standard output.", "--json", panel=_RUNNING)] = False
-    quiet: Annotated[bool, _option("The bare result, without notes and warnings.", "--quiet", "-q", panel=_RUNNING)] = False
-
-
-_SELECTING = "Choosing the bandwidth"
+    array: Annotated[str | None, _reading("Which array of a .npz, .mat, .h5ad, .h5 or .zarr.", "--array", "-a")] = None
+    missing: Annotated[
+        str,
+        Choice(("error", "rows", "columns")),
+        _reading("Leave out rows or columns with missing values.", show_default=True),
+    ] = "error"
+    header: Annotated[bool | None, _reading("Whether the first line names the columns.", "--header/--no-header")] = None
+    separator: Annotated[str | None, _reading("Of columns in text; tab for tabs.")] = None
+    decimal: Annotated[str | None, _reading("Of numbers in text: . or ,")] = None
+    format: Annotated[str | None, Choice(FORMATS), _reading("What kind of file it is, whatever its name.")] = None
+    max_size: Annotated[
+        str | None, _reading("Most memory that the file may take, such as 4GB; by default half of what is free.")
+    ] = None
+    max_columns: Annotated[int, _reading("Most columns that it may have.", min=1, show_default=True)] = 100_000
 
 
 @dataclass(frozen=True)
 class Selecting:
-    """How the bandwidth is chosen."""
+    """How the bandwidth is chosen; all but the first and the last are parameters of selectors."""
 
     method: Annotated[
-        Method, _option("How the bandwidth is chosen.", "--method", "-m", panel=_SELECTING, show_default=True)
-    ] = Method.GC
-    working_dim: Annotated[
-        int | None, _option("Tangent directions compared (gc); 1 by default.", min=1, panel=_SELECTING)
+        str, Choice(RULES), _selecting("How the bandwidth is chosen.", "--method", "-m", show_default=True)
+    ] = "gc"
+    working_dim: Annotated[int | None, _selecting("Tangent directions compared (gc); 1 by default.", min=1)] = None
+    dual: Annotated[bool | None, _selecting("Compare the inverse of the metric: GC⁻¹.", " /--inverse")] = None
+    n_sample: Annotated[int | None, _selecting("Evaluation points; 200 by default (gc).", min=1)] = None
+    rule: Annotated[
+        str | None, Choice(("global", "first")), _selecting("The lowest minimum, or the first that is clear (gc).")
     ] = None
-    inverse: Annotated[bool, _option("Compare the inverse of the metric: GC⁻¹.", "--inverse", panel=_SELECTING)] = False
-    n_sample: Annotated[int | None, _option("Evaluation points; 200 by default (gc).", min=1, panel=_SELECTING)] = None
-    rule: Annotated[Rule | None, _option("The lowest minimum, or the first that is clear (gc).", panel=_SELECTING)] = None
-    max_share: Annotated[
-        float | None, _option("Bound on locality: share of the points in a neighborhood (gc).", panel=_SELECTING)
-    ] = None
+    max_share: Annotated[float | None, _selecting("Bound on locality: share of the points in a neighborhood (gc).")] = None
     drift: Annotated[
-        float | None, _option("Weight of one more moment, for L applied point by point; 1 is usual (gc).", panel=_SELECTING)
+        float | None, _selecting("Weight of one more moment, for L applied point by point; 1 is usual (gc).")
     ] = None
-    engine: Annotated[Engine | None, _option("What sums over the points (gc).", panel=_SELECTING)] = None
-    exact: Annotated[bool, _option("Visit all pairs, however many points there are (gc).", "--exact", panel=_SELECTING)] = (
-        False
-    )
-
-
-_GRAPH = "The graph"
+    engine: Annotated[str | None, Choice(ENGINES), _selecting("What sums over the points (gc).")] = None
+    exact: Annotated[bool | None, _selecting("Visit all pairs, however many points there are (gc).", "--exact")] = None
+    strict: Annotated[bool, _selecting("Exit with code 3 unless the status is a clear minimum.", "--strict")] = False
 
 
 @dataclass(frozen=True)
 class Graph:
     """Which graph is built."""
 
-    bandwidth: Annotated[float | None, _option("ε itself, instead of choosing it.", "--bandwidth", "-b", panel=_GRAPH)] = (
-        None
+    bandwidth: Annotated[float | None, _graph("ε itself, instead of choosing it.", "--bandwidth", "-b")] = None
+    n_neighbors: Annotated[int | None, _graph("Join each point with its k nearest neighbors.", min=1)] = None
+    cutoff: Annotated[float | None, _graph("Weights are zero beyond this many ε.")] = None
+    renormalization: Annotated[float, _graph("λ: 1 removes the density of the points, 0 leaves it.", show_default=True)] = (
+        1.0
     )
-    n_neighbors: Annotated[int | None, _option("Join each point with its nearest so many.", min=1, panel=_GRAPH)] = None
-    cutoff: Annotated[float | None, _option("Weights beyond so many ε are zero.", panel=_GRAPH)] = None
-    renormalization: Annotated[
-        float, _option("λ: 1 removes the density of the points, 0 leaves it.", panel=_GRAPH, show_default=True)
-    ] = 1.0
-    local_scale: Annotated[str | None, _option("Let ε vary: by the so many-th neighbor, or 'regional'.", panel=_GRAPH)] = (
-        None
-    )
+    local_scale: Annotated[str | None, _graph("Let ε vary: with the distance to the k-th neighbor, or 'regional'.")] = None
 
 
-def command(app, **settings):
-    """Register a command whose parameters may be dataclasses of options."""
+def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer]], None]:
+    """Register a command: a function of a `Run` and of options, which may be dataclasses of options, that answers."""
 
-    def register(function):
-        given = inspect.signature(function).parameters
-        shared: dict[str, Any] = {name: p.annotation for name, p in given.items() if is_dataclass(p.annotation)}
-        parameters = []
-        for name, parameter in given.items():
-            if name in shared:
-                parameters += [
-                    inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
-                    for f in fields(shared[name])
-                ]
+    def register(function: Callable[..., Answer]) -> None:
+        _, *given = inspect.signature(function).parameters.values()
+        groups: dict[str, Any] = {p.name: p.annotation for p in given if is_dataclass(p.annotation)} | {"running": Running}
+        parameters = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+        for p in given:
+            if p.name not in groups:
+                parameters.append(_parameter(p.name, p.annotation, p.default))
             else:
-                parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+                parameters += [_parameter(f.name, f.type, f.default) for f in fields(groups[p.name])]
+        parameters += [_parameter(f.name, f.type, f.default) for f in fields(Running)]
 
-        def called(**values):
-            groups = {name: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for name, kind in shared.items()}
-            return function(**values, **groups)
+        def called(context: typer.Context, **values: Any) -> None:
+            values = {name: _plain(value) for name, value in values.items()}
+            spread = {name: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+            run = Run(function.__name__, spread.pop("running"), context.command.params)
+            strict = "selecting" in spread and spread["selecting"].strict
+            with run.work():
+                run.tell(function(run, **values, **spread), strict=strict)
 
         called.__name__, called.__doc__ = function.__name__, function.__doc__
         called.__annotations__ = {p.name: p.annotation for p in parameters}
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return app.command(**settings)(called)
+        app.command(**settings)(called)
 
     return register
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """A parameter as typer knows it: a choice is an enumeration there."""
+    kind, *notes = get_args(annotation)
+    choice: Any = next((note.kind for note in notes if isinstance(note, Choice)), None)
+    if choice is not None:
+        several = any(get_origin(arm) is list for arm in get_args(kind))
+        optional = type(None) in get_args(kind)
+        kind = list[choice] if several else choice
+        annotation = Annotated[kind | None if optional else kind, *(note for note in notes if not isinstance(note, Choice))]
+        default = choice(default) if isinstance(default, str) else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    return value.value if isinstance(value, Enum) else value

@@ -1,182 +1,165 @@
-"""From options to what the library takes: outputs that can be written, points, selectors, parameters of graphs."""
+"""Before and after the work: points from a file, selectors from options, outputs into files."""
 
-from .options import Engine, Method, Selecting
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from ..choices import RULES
+from .options import Graph, Reading, Selecting
+from .running import Run
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..files import Table
 
 __all__ = [
     "check_labels_given",
-    "forecast_of",
+    "check_outputs",
     "graph_parameters",
-    "prepared_outputs",
     "read_points",
     "selector_for",
+    "tell_cost",
     "warn_of_pairs",
+    "write_columns",
+    "write_page",
 ]
 
 # Points from which a forecast is told before the work.
 _MANY = 20_000
-# Rules whose time grows with the square of the number of points.
-_ALL_PAIRS = (Method.BGH, Method.SEMIGROUP)
-# Parameters of a selector that are options, besides those of its graph.
-_OPTIONS = ("working_dim", "dual", "n_sample", "rule", "max_share", "drift", "engine", "exact")
+_SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+_UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
-def prepared_outputs(run, file, *, output=None, matrix=None, report=None):
-    """Refuse outputs that could not be written; the function that will write the report, if one is wanted."""
-    from ..files import check_output, replaced_file
+def check_outputs(run: Run, file: str | None, **outputs: str | None) -> None:
+    """Refuse outputs that could not be written; their keywords are their kinds: table, matrix, page."""
+    from ..files import check_output
 
-    if output == "-" and run.as_json:
+    if outputs.get("table") == "-" and run.as_json:
         raise ValueError("Standard output has room for one result; --json and -o - were given: leave out one of them.")
+    for kind, output in outputs.items():
+        check_output(output, kind=kind, inputs=() if file in (None, "-") else (file,))
 
-    inputs = () if file in (None, "-") else (file,)
-    check_output(output, inputs=inputs)
-    check_output(matrix, kind="matrix", inputs=inputs)
-    check_output(report, kind="page", inputs=inputs)
-    if report is None:
-        return None
+
+def write_columns(run: Run, output: str | None, columns: dict[str, Any], what: str | None = None) -> None:
+    """Write a table, if that was asked for, and say where ``what`` is."""
+    if output is None:
+        return
+    import numpy as np
+
+    from ..files import write_table
+
+    write_table(output, {name: np.asarray(column) for name, column in columns.items()})
+    if what is not None and output != "-":
+        run.note(f"The {what} is in {output}.")
+
+
+def write_page(run: Run, output: str | None, table: "Table", **results: Any) -> None:
+    """Write a report on the points, if that was asked for."""
+    if output is None:
+        return
     from ..display.report import write_report
+    from ..files import replaced_file
 
-    def write(table, running, **results):
-        with replaced_file(report) as path:
-            write_report(
-                path, table.points, labels=table.labels, name=table.name.strip("'"), random_state=running.seed, **results
-            )
-        run.wrote("report", report)
-
-    return write
+    name = table.name.strip("'")
+    with replaced_file(output) as path:
+        write_report(path, table.points, labels=table.labels, name=name, random_state=run.seed, **results)
+    run.note(f"The report is in {output}.")
 
 
-def read_points(run, file, reading, labels, *, classes=True):
+def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, classes: bool = True) -> "Table":
     """The points of a file, with notes about it on standard error."""
     from ..files import read_table
 
-    table = read_table(
-        file,
-        format=None if reading.format is None else reading.format.value,
-        array=reading.array,
-        columns=reading.columns,
-        drop=reading.drop,
-        labels=labels,
-        index=reading.index,
-        header=reading.header,
-        separator=_separator(reading.separator),
-        decimal=_decimal(reading.decimal),
-        missing=reading.missing.value,
-        classes=classes,
-        max_bytes=_bytes(reading.max_size),
-        max_columns=reading.max_columns,
-    )
-    run.notes(table.notes)
+    given = vars(reading) | {"separator": _separator(reading.separator), "decimal": _decimal(reading.decimal)}
+    table = read_table(file, labels=labels, classes=classes, max_bytes=_bytes(given.pop("max_size")), **given)
+    for text in table.notes:
+        run.note(text)
     return table
 
 
-def selector_for(selecting, running, labels, **graph):
+def selector_for(run: Run, selecting: Selecting, labels: Any, **graph: Any) -> Any:
     """The selector that the options describe; an option that its method does not have is a mistake."""
     from ..selectors import METHODS
 
     check_labels_given([selecting.method], labels)
-    kind = METHODS[selecting.method.value]
+    kind = METHODS[selecting.method]
     has = kind().get_params()
-    given = {
-        "working_dim": selecting.working_dim,
-        "dual": False if selecting.inverse else None,
-        "n_sample": selecting.n_sample,
-        "rule": None if selecting.rule is None else selecting.rule.value,
-        "max_share": selecting.max_share,
-        "drift": selecting.drift,
-        "engine": None if selecting.engine in (None, Engine.AUTO) else selecting.engine.value,
-        "exact": selecting.exact or None,
-        **graph,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    foreign = [_option_name(name) for name in given if name not in has]
+    options = {name: value for name, value in vars(selecting).items() if name not in ("method", "strict")} | graph
+    given = {name: value for name, value in options.items() if value is not None and (name, value) != ("engine", "auto")}
+    foreign = [run.named(name) for name in given if name not in has]
     if foreign:
-        own = [_option_name(name) for name in (*_OPTIONS, *graph) if name in has]
+        own = [run.named(name) for name in options if name in has]
         held = f"the options {', '.join(own)}" if own else "none of these options"
-        raise ValueError(f"Method {selecting.method.value} has {held}; {', '.join(foreign)} was given: leave it out.")
-    common = {"random_state": running.seed, "n_jobs": running.n_jobs}
+        raise ValueError(f"Method {selecting.method} has {held}; {', '.join(foreign)} was given: leave it out.")
+    common = {"random_state": run.seed, "n_jobs": run.n_jobs}
     return kind(**given, **{name: value for name, value in common.items() if name in has})
 
 
-def check_labels_given(methods, labels):
+def check_labels_given(methods: Collection[str], labels: Any) -> None:
     """A method that chooses by labels must have some."""
     from ..selectors import METHODS
 
     for method in methods:
-        if METHODS[method.value].needs_labels and labels is None:
-            raise ValueError(f"Method {method.value} chooses by labels; none were given: name their column, --labels.")
+        if METHODS[method].needs_labels and labels is None:
+            raise ValueError(f"Method {method} chooses by labels; none were given: name their column, --labels.")
 
 
-def _option_name(parameter):
-    return "--inverse" if parameter == "dual" else f"--{parameter.replace('_', '-')}"
-
-
-def graph_parameters(selecting, graph, running, labels):
+def graph_parameters(run: Run, selecting: Selecting, graph: Graph, labels: Any) -> dict[str, Any]:
     """Parameters of an estimator on a graph."""
+    given = vars(graph) | {"random_state": run.seed, "n_jobs": run.n_jobs}
     scale = graph.local_scale
     if scale is not None and scale != "regional":
         if not scale.isdecimal():
             raise ValueError(f"--local-scale must be a number of neighbors or 'regional'; '{scale}' was given: choose one.")
-        scale = int(scale)
-    bandwidth = graph.bandwidth
-    if bandwidth is None:
-        bandwidth = selector_for(selecting, running, labels)
-    elif selecting != Selecting():
+        given["local_scale"] = int(scale)
+    if graph.bandwidth is None:
+        given["bandwidth"] = selector_for(run, selecting, labels)
+    elif selecting != Selecting(strict=selecting.strict):
         raise ValueError(
             "Either a bandwidth is given or it is chosen; --bandwidth came with options of choosing: leave out one."
         )
-    return {
-        "bandwidth": bandwidth,
-        "n_neighbors": graph.n_neighbors,
-        "cutoff": graph.cutoff,
-        "renormalization": graph.renormalization,
-        "local_scale": scale,
-        "random_state": running.seed,
-        "n_jobs": running.n_jobs,
-    }
+    return given
 
 
-def forecast_of(run, points, selecting, running):
+def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting) -> None:
     """Before long work, how long it will be."""
-    if len(points) < _MANY or run.quiet or selecting.method is not Method.GC:
+    if len(points) < _MANY or run.quiet or selecting.method != "gc":
         return
     from ..graphs.forecast import forecast
 
-    engine = "auto" if selecting.engine is None else selecting.engine.value
-    run.note(f"{forecast(points, exact=selecting.exact, engine=engine, threads=running.threads)}.")
+    exact, engine = bool(selecting.exact), selecting.engine or "auto"
+    run.note(f"{forecast(points, exact=exact, engine=engine, n_jobs=run.n_jobs)}.")
 
 
-def warn_of_pairs(run, n_points, methods):
+def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:
     """Before long work, which rules make it long."""
-    long = [method.value for method in methods or Method if method in _ALL_PAIRS]
+    long = [method for method in methods or RULES if RULES[method].all_pairs]
     if n_points >= _MANY and long:
         run.note(
             f"All pairs of {n_points} points are visited by {', '.join(long)}, which takes long: -m names rules to run."
         )
 
 
-def _separator(text):
-    names = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
-    text = names.get(text, text)
+def _separator(text: str | None) -> str | None:
+    text = _SEPARATORS.get(text or "", text)
     if text is not None and (len(text) != 1 or text in '"\n\r.0123456789'):
         raise ValueError(f"--separator must be one character, or tab; {text!r} was given: choose one.")
     return text
 
 
-def _decimal(text):
+def _decimal(text: str | None) -> str | None:
     if text not in (None, ".", ","):
         raise ValueError(f"--decimal must be . or ,; {text!r} was given: choose one.")
     return text
 
 
-def _bytes(text):
+def _bytes(text: str | None) -> float | None:
     """A size such as 4GB in bytes."""
     if text is None:
         return None
-    units = {"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12}
-    number = text.strip().lower().rstrip("bkmgt ")
-    unit = text.strip().lower()[len(number) :].strip()
-    unit = unit if unit in ("", "b") or unit.endswith("b") else f"{unit}b"
+    size = text.strip().lower().removesuffix("b")
+    number = size.rstrip("kmgt ")
     try:
-        return float(number) * units[unit]
+        return float(number) * _UNITS[size[len(number) :].strip()]
     except (ValueError, KeyError):
         raise ValueError(f"--max-size must be a size such as 500MB or 4GB; {text!r} was given: write it so.") from None

@@ -1,31 +1,35 @@
 """How a command runs: what goes to standard output and what beside it, and how it ends.
 
 The result is on standard output, one JSON document with ``--json``; notes, warnings and errors are lines on standard error.
-Exit codes: 0 success, 1 a fault of geolap itself, 2 a file or an option that cannot be used, 3 a result that is not to be
-trusted (``--strict``), 130 interrupted.
+Exit codes: 0 success, 1 a fault of geolap itself, 2 a file or an option that cannot be used, 3 no clear minimum
+(``--strict``), 130 interrupted.
 """
 
 import json
 import math
 import os
-import re
 import signal
 import sys
 import time
 import warnings
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from enum import IntEnum
 from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-__all__ = ["Exit", "Interruptions", "Run", "as_options", "printable"]
+from ..sentences import Sentence, python_name
 
-# Parameters that the library's sentences advise to change, and that are options here; not inside the name of a column.
-_PARAMETER = re.compile(
-    r"(?<![\w'-])(disconnected(?==)|local_scale|max_share|n_components|n_landmarks|n_neighbors|n_sample|working_dim)\b"
-    r"(?:='?(\w+)'?)?"
-)
+if TYPE_CHECKING:
+    from ..files import Table
+    from ..selection import Selection
+
+__all__ = ["Answer", "Exit", "Run", "Running", "on_interrupt", "printable"]
+
+_PANEL: dict[str, Any] = {"rich_help_panel": "Running"}
 
 
 class Exit(IntEnum):
@@ -34,26 +38,63 @@ class Exit(IntEnum):
     SUCCESS = 0
     FAULT = 1
     BAD_INPUT = 2
-    NOT_TRUSTED = 3
+    NO_CLEAR_MINIMUM = 3
     INTERRUPTED = 130
     TERMINATED = 143
 
 
-class Interruptions:
+@dataclass(frozen=True)
+class Running:
+    """How the command runs."""
+
+    seed: Annotated[int, typer.Option(help="Of random choices.", min=0, max=2**32 - 1, **_PANEL)] = 0
+    n_jobs: Annotated[int | None, typer.Option(help="By default every core.", min=1, show_default=False, **_PANEL)] = None
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.", **_PANEL)] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The bare result, without notes and warnings.", **_PANEL)] = (
+        False
+    )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command has found.
+
+    Attributes
+    ----------
+    result : dict
+        For machines.
+    shown : iterable
+        For people: lines, and tables of rich.
+    plain : str or None
+        All that is printed if quiet.
+    table : Table or None
+        What was read.
+    selection : Selection or None
+    output : str or None
+        Where the result was written; nothing is added where that is standard output.
+    """
+
+    result: dict[str, Any]
+    shown: Iterable[Any]
+    plain: str | None = None
+    table: "Table | None" = None
+    selection: "Selection | None" = None
+    output: str | None = None
+
+
+@contextmanager
+def on_interrupt() -> Iterator[None]:
     """Ctrl-C and requests to end are an exit code, whenever they come."""
-
-    def __enter__(self):
-        if hasattr(signal, "SIGTERM"):
-            signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
-        for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="replace")  # of terminals that have no Greek letters
-        return self
-
-    def __exit__(self, kind, error, _):
-        if kind is KeyboardInterrupt:
-            _say("Interrupted.")
-            sys.exit(Exit.INTERRUPTED)
+    if hasattr(signal, "SIGTERM"):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # of terminals that have no Greek letters
+    try:
+        yield
+    except KeyboardInterrupt:
+        _say("Interrupted.")
+        sys.exit(Exit.INTERRUPTED)
 
 
 class Run:
@@ -62,20 +103,31 @@ class Run:
     Parameters
     ----------
     command : str
-    as_json, quiet : bool
-        One document for machines; nothing but the result.
-    threads : int or None
+    running : Running
+    options : iterable of click's parameters
+        Of the command: how its parameters are written.
     """
 
-    def __init__(self, command, *, as_json=False, quiet=False, n_jobs=None):
-        self.command, self.as_json, self.quiet, self.n_jobs = command, as_json, quiet, n_jobs
+    def __init__(self, command: str, running: Running | None = None, options: Iterable[Any] = ()) -> None:
+        running = Running() if running is None else running
+        self.command, self.seed, self.n_jobs = command, running.seed, running.n_jobs
+        self.as_json, self.quiet = running.json, running.quiet
         self.warnings: list[str] = []
         self._start = time.perf_counter()
-        if quiet or as_json:
+        written = {option.name: [*option.opts, *option.secondary_opts] for option in options}
+        self._options = {name: way for name, ways in written.items() for way in reversed(ways) if way.startswith("--")}
+        if self.quiet or self.as_json:
             os.environ.setdefault("TQDM_DISABLE", "1")
 
+    def named(self, parameter: str, value: str | None = None) -> str:
+        """A parameter, or a parameter at a value, as it is written in the shell; as in Python where it is no option."""
+        option = self._options.get({"random_state": "seed"}.get(parameter, parameter))
+        if option is None:
+            return python_name(parameter, value)
+        return option if value in (None, "True") else f"{option} {value}"
+
     @contextmanager
-    def work(self):
+    def work(self) -> Iterator[None]:
         """Whatever goes wrong inside becomes a sentence and an exit code."""
         try:
             with warnings.catch_warnings():
@@ -92,83 +144,91 @@ class Run:
             raise typer.Exit(int(Exit.SUCCESS)) from None
         except KeyboardInterrupt:
             self._fail("Interrupted.", Exit.INTERRUPTED)
-        except (ValueError, ImportError, MemoryError, OSError) as error:  # the library's are sentences
-            if os.environ.get("GEOLAP_TRACEBACK"):
-                raise
-            self._fail(_sentence(error), Exit.BAD_INPUT)
         except Exception as error:
             if os.environ.get("GEOLAP_TRACEBACK"):
                 raise
+            text = self._text(error)
+            if isinstance(error, ValueError | ImportError | MemoryError | OSError):  # the library's are sentences
+                self._fail(text, Exit.BAD_INPUT)
             self._fail(
-                f"geolap failed unexpectedly ({type(error).__name__}: {_sentence(error)}): please report it, with what "
+                f"geolap failed unexpectedly ({type(error).__name__}: {text}): please report it, with what "
                 "GEOLAP_TRACEBACK=1 shows.",
                 Exit.FAULT,
             )
 
-    def note(self, text):
+    def note(self, text: str) -> None:
         """Something to know that is no result."""
         if not self.quiet:
             _say(text, "Note", "dim")
 
-    def notes(self, texts):
-        for text in texts:
-            self.note(text)
+    def tell(self, answer: Answer, *, strict: bool = False) -> None:
+        """Print the result: a document for machines, ``plain`` alone if quiet, or what is shown to people."""
+        if answer.output != "-":
+            if self.as_json:
+                data = None if answer.table is None else _described(answer.table)
+                seconds = round(time.perf_counter() - self._start, 3)
+                self._print_json(data=data, result=answer.result, warnings=self.warnings, seconds=seconds)
+            elif not self.quiet:
+                self._show(answer)
+            elif answer.plain is not None:
+                print(answer.plain)
+        if strict and answer.selection is not None and not answer.selection.trusted:
+            raise typer.Exit(int(Exit.NO_CLEAR_MINIMUM))
 
-    def wrote(self, what, output):
-        """Where something is that was written beside the result."""
-        if output != "-":
-            self.note(f"The {what} is in {output}.")
+    def _show(self, answer: Answer) -> None:
+        from rich.console import Console
 
-    def answer(self, result, show, *, data=None, plain=None, output=None):
-        """The result: a document for machines, ``plain`` alone if quiet, or shown to people.
+        if answer.table is not None:
+            (n, r), array = answer.table.points.shape, answer.table.array
+            where = f", array {array}" if array else ""
+            print(printable(f"{_file_name(answer.table)}{where}: {n} points, {r} feature{'' if r == 1 else 's'}"))
+        for part in answer.shown:
+            if isinstance(part, str):
+                print(printable(part))
+            else:
+                width = None if sys.stdout.isatty() else 200
+                Console(highlight=False, markup=False, width=width).print(part)
 
-        Nothing is added where ``output`` has put it on standard output already.
-        """
-        if output == "-":
-            return
-        if self.as_json:
-            document = {"command": self.command, "data": data, "result": result, "warnings": self.warnings}
-            self._print_json({**document, "seconds": round(time.perf_counter() - self._start, 3)})
-        elif self.quiet:
-            if plain is not None:
-                print(plain)
-        else:
-            show()
-
-    def _print_json(self, document):
+    def _print_json(self, **document: Any) -> None:
         from .. import __version__
 
-        print(json.dumps(_plain({"geolap": __version__, **document}), allow_nan=False, indent=2))
+        document = {"geolap": __version__, "command": self.command, **document}
+        print(json.dumps(_plain(document), allow_nan=False, indent=2))
 
-    def _warn(self, message, category, filename, lineno, file=None, line=None):
-        text = as_options(" ".join(str(message).split()))
+    def _text(self, error: Exception | Warning) -> str:
+        """What an error or a warning says, with parameters as they are written in the shell."""
+        if isinstance(error, OSError) and error.strerror:
+            where = f" ({error.filename})" if error.filename else ""
+            return f"The system refused{where}: {error.strerror.lower()}."
+        message = error.args[0] if error.args and isinstance(error.args[0], Sentence) else str(error)
+        text = message.named(self.named) if isinstance(message, Sentence) else message
+        return " ".join(text.split()) or type(error).__name__
+
+    def _warn(self, message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+        text = self._text(message)
         if text not in self.warnings:
             self.warnings.append(text)
             if not self.quiet:
                 _say(text, "Warning", "yellow")
 
-    def _fail(self, sentence, code):
-        sentence = as_options(sentence)
+    def _fail(self, sentence: str, code: Exit) -> NoReturn:
         _say(sentence, None if code is Exit.INTERRUPTED else "Error", "bold red")
         if self.as_json:
-            self._print_json({"command": self.command, "error": sentence, "exit_code": int(code)})
+            self._print_json(error=sentence, exit_code=int(code))
         raise typer.Exit(int(code))
 
 
-@contextmanager
-def _limited_threads(n_jobs):
+def _limited_threads(n_jobs: int | None) -> Any:
     """Libraries that have threads of their own use no more than these."""
     if n_jobs is None:
-        yield
-        return
+        return nullcontext()
     from threadpoolctl import threadpool_limits
 
     import_module("geolap.selectors")  # only libraries that are loaded can be limited
-    with threadpool_limits(n_jobs):
-        yield
+    return threadpool_limits(n_jobs)
 
 
-def _say(text, title=None, style=""):
+def _say(text: str, title: str | None = None, style: str = "") -> None:
     """A line on standard error, without control characters that a file may have brought along."""
     from rich.console import Console
     from rich.text import Text
@@ -179,25 +239,23 @@ def _say(text, title=None, style=""):
     Console(stderr=True, soft_wrap=True, highlight=False).print(line)
 
 
-def as_options(sentence):
-    """A sentence of the library with the names of parameters as they are written in a shell."""
-    return _PARAMETER.sub(lambda found: " ".join(filter(None, ("--" + found[1].replace("_", "-"), found[2]))), sentence)
-
-
-def printable(text):
+def printable(text: str) -> str:
     """Text that cannot move the cursor."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else "�" for letter in str(text))
+    return "".join(letter if letter.isprintable() or letter == "\n" else "�" for letter in text)
 
 
-def _sentence(error):
-    if isinstance(error, OSError) and error.strerror:
-        where = f" ({error.filename})" if error.filename else ""
-        return f"The system refused{where}: {error.strerror.lower()}."
-    text = " ".join(str(error).split())
-    return text or type(error).__name__
+def _file_name(table: "Table") -> str:
+    return table.name.strip("'")
 
 
-def _plain(value):
+def _described(table: "Table") -> dict[str, Any]:
+    """What was read, as plain values."""
+    n, r = table.points.shape
+    kept = {name: getattr(table, name) for name in ("format", "array", "columns", "notes")}
+    return {"file": _file_name(table), "n_points": n, "n_features": r, **kept}
+
+
+def _plain(value: Any) -> Any:
     """Values that JSON has: NaN and infinities are null."""
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in value.items()}

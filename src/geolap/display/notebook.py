@@ -4,16 +4,65 @@ Nothing is needed but a browser.  Colors are those of the surrounding text, made
 """
 
 import math
+from collections.abc import Iterable
 from html import escape
 
-__all__ = ["card", "paragraph", "sparkline", "table"]
+import numpy as np
 
-_CHOICE = "#d55e00"
-_WIDTH, _HEIGHT = 420, 96
+from .. import shown
+from ..dimension import DimensionEstimate
+from ..graphs.health import GraphHealth
+from ..selection import Selection
+from ..selectors.comparison import COLUMNS, Comparison
+from .curve import CHOICE, drawn_curve
+
+__all__ = ["comparison_card", "dimension_card", "health_card", "selection_card"]
+
+_WIDTH, _HEIGHT, _BASE = 420, 96, 80  # of the curve, in pixels, and where its lower end is
 
 
-def card(title, *parts):
-    """A box with a title; parts are HTML."""
+@shown.cards.register(Selection)
+def selection_card(selection: Selection) -> str:
+    """The bandwidth, its status, the curve and its minima."""
+    title = f"Bandwidth {selection.bandwidth:.4g}"
+    if selection.interval is not None:
+        title += f" ({selection.interval[0]:.4g} – {selection.interval[1]:.4g})"
+    rows = [(f"{m.bandwidth:.4g}", f"{m.score:.3f}", selection.meaning(m)) for m in selection.minima]
+    minima = _table(("minimum", "score", "what it is"), rows) if rows else ""
+    return _card(title, _paragraph(f"Method {selection.method}. {selection.status}"), _sparkline(selection), minima)
+
+
+@shown.cards.register(Comparison)
+def comparison_card(comparison: Comparison) -> str:
+    """A row for each rule, and which of them agree."""
+    return _card(f"{len(comparison)} rules", _table(COLUMNS, comparison.words()), _paragraph(comparison.conclusion()))
+
+
+@shown.cards.register(GraphHealth)
+def health_card(health: GraphHealth) -> str:
+    """Components, neighbors and size of a graph."""
+    least, lower, median, upper, most = (f"{q:.3g}" for q in health.effective_neighbors)
+    rows = [
+        ("components", health.components),
+        ("points in the largest", health.largest_component),
+        ("isolated points", health.isolated),
+        ("duplicates", health.duplicates),
+        ("effective neighbors", f"{median} (quartiles {lower} to {upper}, range {least} to {most})"),
+        ("sparse matrix", f"{health.nonzeros:.3g} nonzeros, {health.bytes / 2**20:.3g} MiB"),
+    ]
+    return _card(f"Graph of {health.n_points} points at bandwidth {health.bandwidth:.4g}", _table((), rows))
+
+
+@shown.cards.register(DimensionEstimate)
+def dimension_card(estimate: DimensionEstimate) -> str:
+    """The votes for each dimension."""
+    votes = np.bincount(estimate.per_point)
+    rows = [(d or "no neighbors", votes[d], f"{votes[d] / votes.sum():.0%}") for d in np.flatnonzero(votes)]
+    title = f"Dimension {estimate.vote} at bandwidth {estimate.bandwidth:.4g}"
+    return _card(title, _table(("dimension", "votes", "share"), rows))
+
+
+def _card(title: str, *parts: str) -> str:
     style = "border:1px solid color-mix(in srgb, currentColor 25%, transparent);border-radius:8px;padding:.7em 1em;"
     return (
         f'<div style="{style}max-width:46em;font-family:system-ui,sans-serif;line-height:1.5">'
@@ -21,12 +70,11 @@ def card(title, *parts):
     )
 
 
-def paragraph(text):
-    """Text, escaped."""
+def _paragraph(text: str) -> str:
     return f'<div style="opacity:.8">{escape(text)}</div>'
 
 
-def table(columns, rows):
+def _table(columns: Iterable[str], rows: Iterable[tuple]) -> str:
     """Rows of words, escaped, below the names of the columns if there are any."""
     cell = "text-align:left;padding:.15em 1.2em .15em 0;background:none"
     names = "".join(f'<th style="{cell}">{escape(column)}</th>' for column in columns)
@@ -41,45 +89,36 @@ def table(columns, rows):
     )
 
 
-def sparkline(x, y, *, chosen, interval=None, beyond=None):
-    """A curve over log x as inline SVG, with the choice, its interval, and what lies beyond a bound."""
-    pairs = [(math.log(a), b) for a, b in zip(x, y, strict=True) if math.isfinite(b)]
-    if len(pairs) < 2:
+def _sparkline(selection: Selection) -> str:
+    """The curve over log ε as inline SVG, with the choice, its interval, and what lies beyond the bound."""
+    curve = drawn_curve(selection)
+    if len(curve.scores) < 2:
         return ""
-    left, right = pairs[0][0], pairs[-1][0]
-    heights = sorted(b for _, b in pairs)
-    low, high = heights[0], heights[-1]
-    at_choice = min(pairs, key=lambda pair: abs(pair[0] - math.log(chosen)))[1]
-    if at_choice > 0 and high > 10 * max(at_choice, 1.0):
-        high = 4 * max(at_choice, 1.0)  # a curve that grows beyond all bounds
+    left, right = (math.log(end) for end in curve.bandwidths[[0, -1]])
 
-    def across(value):
+    def across(value: float) -> float:
         place = (min(max(math.log(value), left), right) - left) / (right - left or 1.0)
         return round(4 + (_WIDTH - 8) * place, 1)
 
-    def down(value):
-        return round(6 + (_HEIGHT - 26) * (1 - (min(value, high) - low) / ((high - low) or 1.0)), 1)
+    def down(value: float) -> float:
+        return round(6 + 70 * (1 - (min(value, curve.high) - curve.low) / ((curve.high - curve.low) or 1.0)), 1)
+
+    def box(start: float, stop: float, look: str) -> str:
+        return f'<rect x="{start}" y="0" width="{max(stop - start, 1):.1f}" height="{_BASE}" {look}/>'
 
     shapes = []
-    if beyond is not None and beyond < x[-1]:
-        start = across(beyond)
-        width = _WIDTH - start
-        shapes.append(
-            f'<rect x="{start}" y="0" width="{width:.1f}" height="{_HEIGHT - 16}" fill="currentColor" opacity=".1"/>'
-        )
-    if interval is not None:
-        start, stop = across(interval[0]), across(interval[1])
-        size = f'x="{start}" y="0" width="{max(stop - start, 1):.1f}" height="{_HEIGHT - 16}"'
-        shapes.append(f'<rect {size} fill="{_CHOICE}" opacity=".25"/>')
-    at = across(chosen)
-    shapes.append(f'<path d="M{at} 0V{_HEIGHT - 16}" stroke="{_CHOICE}" stroke-width="1.5"/>')
-    line = " ".join(f"{across(math.exp(a))},{down(b)}" for a, b in pairs)
+    if selection.bound is not None and selection.bound < selection.bandwidths[-1]:
+        shapes.append(box(across(selection.bound), _WIDTH, 'fill="currentColor" opacity=".1"'))
+    if selection.interval is not None:
+        low, high = selection.interval
+        shapes.append(box(across(low), across(high), f'fill="{CHOICE}" opacity=".25"'))
+    shapes.append(f'<path d="M{across(selection.bandwidth)} 0V{_BASE}" stroke="{CHOICE}" stroke-width="1.5"/>')
+    line = " ".join(f"{across(x)},{down(y)}" for x, y in zip(curve.bandwidths, curve.scores, strict=True))
     shapes.append(f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-width="1.8"/>')
-    text = 'font-size="11" fill="currentColor" opacity=".75"'
-    shapes.append(f'<text x="4" y="{_HEIGHT - 3}" {text}>{x[0]:.3g}</text>')
-    shapes.append(f'<text x="{_WIDTH - 4}" y="{_HEIGHT - 3}" text-anchor="end" {text}>{x[-1]:.3g}</text>')
-    words = f"Score against bandwidth, chosen at {chosen:.4g}"
+    for end, place in ((0, 'x="4"'), (-1, f'x="{_WIDTH - 4}" text-anchor="end"')):
+        words = f"{selection.bandwidths[end]:.3g}"
+        shapes.append(f'<text {place} y="{_HEIGHT - 3}" font-size="11" fill="currentColor" opacity=".75">{words}</text>')
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" style="max-width:100%;display:block;margin:.5em 0" '
-        f'role="img" aria-label="{escape(words)}">{"".join(shapes)}</svg>'
+        f'role="img" aria-label="Score against bandwidth, chosen at {selection.bandwidth:.4g}">{"".join(shapes)}</svg>'
     )

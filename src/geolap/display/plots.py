@@ -3,7 +3,7 @@
 =========================  =====================================================================
 `SelectionDisplay`         the curve behind a bandwidth, its minima, interval and bound
 `ComparisonDisplay`        every rule's curve on one axis
-`HealthDisplay`            effective neighbors and the parts of the graph against ε
+`HealthDisplay`            effective neighbors and the components of the graph against ε
 `SingularValuesDisplay`    local singular values and the dimension against ε
 `DistortionDisplay`        how far each point is from agreement, on a map
 `MetricDisplay`            circles of the data, as a map shows them
@@ -13,12 +13,25 @@ Colors are from the color-blind safe palette of Okabe & Ito; scales of color are
 (``geolap[plot]``).
 """
 
-import numpy as np
+from __future__ import annotations
 
-from ..dimension import dimension_curve
-from ..estimators.riemannian import indicatrices, riemannian_metric
-from ..graphs.health import health_curve
-from ..selectors.comparison import compare_bandwidths
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import shown
+from ..dimension import DimensionCurve, dimension_curve
+from ..estimators.riemannian import RiemannianMetric, indicatrices, riemannian_metric
+from ..graphs.health import HealthCurve, health_curve
+from ..selection import Selection
+from ..selectors.comparison import Comparison, compare_bandwidths
+from .curve import CHOICE, drawn_curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = [
     "PALETTE",
@@ -31,15 +44,15 @@ __all__ = [
     "plain_ticks",
 ]
 
-_CURVE, _CHOICE, _OTHER, _ARTIFACT = "#0072B2", "#D55E00", "#009E73", "#999999"
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_CURVE, _OTHER, _ARTIFACT = "#0072B2", "#009E73", "#999999"
+PALETTE = (_CURVE, CHOICE, _OTHER, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DECADES = 4.0  # of singular values; below is rounding
 
 
 class _Display:
     """What all displays share."""
 
-    def plot(self, *, ax=None):
+    def plot(self, *, ax: Axes | None = None) -> Self:
         """Draw into the given Axes, or into those of a new figure.
 
         Returns
@@ -52,10 +65,12 @@ class _Display:
         self._draw(self.ax_)
         return self
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         raise NotImplementedError
 
 
+@shown.plots.register(Selection)
+@dataclass(eq=False, repr=False)
 class SelectionDisplay(_Display):
     """The curve of a `geolap.Selection` on a log axis, with its minima, interval and bound on locality.
 
@@ -73,34 +88,33 @@ class SelectionDisplay(_Display):
     'log'
     """
 
-    def __init__(self, selection):
-        self.selection = selection
+    selection: Selection
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None):
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
         """The selection of a fitted selector, or of an estimator that chose its bandwidth."""
         return cls(_selection_of(estimator)).plot(ax=ax)
 
-    def _draw(self, ax):
-        selection = self.selection
-        finite = np.isfinite(selection.scores)
-        ax.semilogx(selection.bandwidths[finite], selection.scores[finite], color=_CURVE, lw=1.5, zorder=2)
+    def _draw(self, ax: Axes) -> None:
+        selection, curve = self.selection, drawn_curve(self.selection)
+        ax.semilogx(curve.bandwidths, curve.scores, color=_CURVE, lw=1.5, zorder=2)
         if selection.interval is not None:
-            ax.axvspan(*selection.interval, color=_CHOICE, alpha=0.15, lw=0, label="95 % interval")
+            ax.axvspan(*selection.interval, color=CHOICE, alpha=0.15, lw=0, label=selection.interval_kind)
         _mark(ax, selection.bandwidth)
         if selection.bound is not None and selection.bound < selection.bandwidths[-1]:
             ax.axvspan(selection.bound, selection.bandwidths[-1], color=_ARTIFACT, alpha=0.2, lw=0, label="no longer local")
         for minimum in selection.minima:
-            color = _CHOICE if minimum.local else _ARTIFACT
+            color = CHOICE if minimum.local else _ARTIFACT
             ax.plot(minimum.bandwidth, minimum.score, "o", ms=5, mfc="none", mec=color, mew=1.5, zorder=3)
-        chosen = np.interp(np.log(selection.bandwidth), np.log(selection.bandwidths[finite]), selection.scores[finite])
-        if chosen > 0 and selection.scores[finite].max() > 10 * max(chosen, 1.0):
-            ax.set_ylim(0, 4 * max(chosen, 1.0))  # GC⁻¹ grows beyond all bounds where points lose their neighbors
+        if curve.cropped:
+            ax.set_ylim(curve.low, curve.high)
         ax.set_ylabel(f"score ({selection.method})")
         _bandwidth_axis(ax, selection.bandwidths[0], selection.bandwidths[-1])
         ax.legend(frameon=False)
 
 
+@shown.plots.register(Comparison)
+@dataclass(eq=False, repr=False)
 class ComparisonDisplay(_Display):
     """Every rule's curve, each scaled to its own range, with its choice marked, on one log axis.
 
@@ -109,33 +123,38 @@ class ComparisonDisplay(_Display):
     comparison : Comparison
     """
 
-    def __init__(self, comparison):
-        self.comparison = comparison
+    comparison: Comparison
 
     @classmethod
-    def from_points(cls, X, methods=None, *, y=None, random_state=None, ax=None):
+    def from_points(
+        cls,
+        X: ArrayLike,
+        methods: Sequence[str] | None = None,
+        *,
+        y: ArrayLike | None = None,
+        random_state: Any = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Run the rules of `geolap.compare_bandwidths` on the points X."""
         return cls(compare_bandwidths(X, methods, y=y, random_state=random_state)).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         for k, row in enumerate(self.comparison):
-            selection = row.selection
-            finite = np.isfinite(selection.scores)
-            x, y = selection.bandwidths[finite], selection.scores[finite]
-            scaled = (y - y.min()) / max(np.ptp(y), np.finfo(float).tiny)
-            style = {"color": PALETTE[k % len(PALETTE)], "ls": "-" if k < len(PALETTE) else "--"}
-            ax.semilogx(x, scaled, lw=1.2, label=f"{selection.method} {selection.bandwidth:.3g}", **style)
-            ax.plot(
-                selection.bandwidth, np.interp(np.log(selection.bandwidth), np.log(x), scaled), "o", color=style["color"]
-            )
+            selection, curve = row.selection, drawn_curve(row.selection)
+            low, extent = curve.scores.min(), max(np.ptp(curve.scores), np.finfo(float).tiny)
+            color, style = PALETTE[k % len(PALETTE)], "-" if k < len(PALETTE) else "--"
+            label = f"{selection.method} {selection.bandwidth:.3g}"
+            ax.semilogx(curve.bandwidths, (curve.scores - low) / extent, lw=1.2, color=color, ls=style, label=label)
+            ax.plot(selection.bandwidth, (curve.chosen - low) / extent, "o", color=color)
         ax.set_ylabel("score, scaled to each rule's range")
         ends = [row.selection.bandwidths[[0, -1]] for row in self.comparison]
         _bandwidth_axis(ax, min(low for low, _ in ends), max(high for _, high in ends))
         ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
+@dataclass(eq=False, repr=False)
 class HealthDisplay(_Display):
-    """Effective neighbors (log axis), and the points in the largest part and the isolated ones (axis on the right).
+    """Effective neighbors (log axis), points in the largest component and isolated ones (axis on the right).
 
     Parameters
     ----------
@@ -149,44 +168,36 @@ class HealthDisplay(_Display):
         The axis on the right.
     """
 
-    def __init__(self, curve, bandwidth=None):
-        self.curve = curve
-        self.bandwidth = bandwidth
+    curve: HealthCurve
+    bandwidth: float | None = None
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, random_state=None, ax=None):
+    def from_estimator(cls, estimator: Any, X: ArrayLike, *, random_state: Any = None, ax: Axes | None = None) -> Self:
         """Graphs of the points X at all bandwidths that a fitted selector or estimator searched."""
         selection = _selection_of(estimator)
         return cls(health_curve(X, selection.bandwidths, random_state=random_state), selection.bandwidth).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         curve = self.curve
         _, lower, median, upper, _ = curve.effective_neighbors.T
         ax.fill_between(curve.bandwidths, lower, upper, color=_CURVE, alpha=0.15, lw=0)
         ax.loglog(curve.bandwidths, median, color=_CURVE, lw=1.5, label="effective neighbors, median and quartiles")
         ax.set_ylabel("effective neighbors", color=_CURVE)
         _mark(ax, self.bandwidth)
-        self.share_ax_ = ax.twinx()
-        if curve.components is not None:
+        right = self.share_ax_ = ax.twinx()
+        if curve.largest_component is not None:
             share = 100 * curve.largest_component / curve.n_points
-            self.share_ax_.plot(curve.bandwidths, share, color=_OTHER, lw=1.5, ls="--", label="in the largest part")
-        self.share_ax_.plot(curve.bandwidths, 100 * curve.isolated, color="black", lw=1.2, ls=":", label="isolated")
-        self.share_ax_.set_ylabel("% of the points")
-        self.share_ax_.set_ylim(-3, 103)
+            right.plot(curve.bandwidths, share, color=_OTHER, lw=1.5, ls="--", label="in the largest component")
+        right.plot(curve.bandwidths, 100 * curve.isolated, color="black", lw=1.2, ls=":", label="isolated")
+        right.set_ylabel("% of the points")
+        right.set_ylim(-3, 103)
         _bandwidth_axis(ax, curve.bandwidths[0], curve.bandwidths[-1])
-        handles, labels = ax.get_legend_handles_labels()
-        more, their_labels = self.share_ax_.get_legend_handles_labels()
-        ax.legend(
-            handles + more,
-            labels + their_labels,
-            frameon=False,
-            fontsize="small",
-            loc="lower center",
-            bbox_to_anchor=(0.5, 1.0),
-            ncols=2,
-        )
+        (handles, labels), (more, their_labels) = (axis.get_legend_handles_labels() for axis in (ax, right))
+        place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
+        ax.legend(handles + more, labels + their_labels, frameon=False, fontsize="small", **place)
 
 
+@dataclass(eq=False, repr=False)
 class SingularValuesDisplay(_Display):
     """Mean local singular values against ε on log axes, those above the largest gap in color, with the dimension.
 
@@ -199,60 +210,62 @@ class SingularValuesDisplay(_Display):
         A range of scales to shade, such as that of the method "clmr".
     """
 
-    def __init__(self, curve, bandwidth=None, scales=None):
-        self.curve = curve
-        self.bandwidth = bandwidth
-        self.scales = scales
+    curve: DimensionCurve
+    bandwidth: float | None = None
+    scales: tuple[float, float] | None = None
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, scales=None, random_state=None, ax=None):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        *,
+        scales: tuple[float, float] | None = None,
+        random_state: Any = None,
+        ax: Axes | None = None,
+    ) -> Self:
         """Singular values of the points X at all bandwidths that a fitted selector or estimator searched."""
         selection = _selection_of(estimator)
         curve = dimension_curve(X, selection.bandwidths, random_state=random_state)
         return cls(curve, selection.bandwidth, scales).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         curve = self.curve
         at = curve.shares.argmax() if self.bandwidth is None else np.abs(np.log(curve.bandwidths / self.bandwidth)).argmin()
         dimension = int(curve.votes[at])
+        first = {0: f"σ₁ … σ{_subscript(dimension)}: dimension {dimension}"} if dimension else {}
+        labels = first | {dimension: "the others"}
         for k, values in enumerate(curve.singular_values.T):
-            inside = k < dimension
-            label = f"σ₁ … σ{_subscript(dimension)}: dimension {dimension}" if k == 0 and inside else None
-            if k == dimension:
-                label = "the others"
-            if not (values > 0).any():
-                continue
-            positive = np.where(values > 0, values, np.nan)
-            ax.loglog(
-                curve.bandwidths, positive, color=_CURVE if inside else _ARTIFACT, lw=1.6 if inside else 0.8, label=label
-            )
+            if (values > 0).any():
+                positive = np.where(values > 0, values, np.nan)
+                color, width = (_CURVE, 1.6) if k < dimension else (_ARTIFACT, 0.8)
+                ax.loglog(curve.bandwidths, positive, color=color, lw=width, label=labels.get(k))
         largest = curve.singular_values.max()
         if largest > 0:
             ax.set_ylim(bottom=largest * 10.0**-_DECADES, top=2 * largest)
         if self.scales is not None:
-            ax.axvspan(
-                *self.scales, color=_CURVE, alpha=0.1, lw=0, label=f"scales {self.scales[0]:.3g} to {self.scales[1]:.3g}"
-            )
+            low, high = self.scales
+            ax.axvspan(low, high, color=_CURVE, alpha=0.1, lw=0, label=f"scales {low:.3g} to {high:.3g}")
         _mark(ax, self.bandwidth)
-        changes = np.flatnonzero(np.diff(curve.votes, prepend=-1))
-        for first, last in zip(changes, [*changes[1:], len(curve.votes)], strict=True):
-            place = np.sqrt(curve.bandwidths[first] * curve.bandwidths[last - 1])
-            if curve.votes[first] > 0 and (last - first) / len(curve.votes) > 0.05:
-                ax.text(
-                    place,
-                    1.01,
-                    f"d = {curve.votes[first]}",
-                    transform=ax.get_xaxis_transform(),
-                    ha="center",
-                    fontsize="small",
-                )
-        for edge in changes[1:]:
-            ax.axvline(np.sqrt(curve.bandwidths[edge - 1] * curve.bandwidths[edge]), color="black", lw=0.6, ls=":")
+        self._draw_votes(ax)
         ax.set_ylabel("singular values σ (unit of the data)")
         _bandwidth_axis(ax, curve.bandwidths[0], curve.bandwidths[-1])
         ax.legend(framealpha=0.9, edgecolor="none", fontsize="small", loc="lower right")
 
+    def _draw_votes(self, ax: Axes) -> None:
+        """The dimension above the plot, with lines where it changes."""
+        bandwidths, votes = self.curve.bandwidths, self.curve.votes
+        changes = np.flatnonzero(np.diff(votes, prepend=-1))
+        for first, last in zip(changes, [*changes[1:], len(votes)], strict=True):
+            place = np.sqrt(bandwidths[first] * bandwidths[last - 1])
+            if votes[first] > 0 and (last - first) / len(votes) > 0.05:
+                style: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "ha": "center", "fontsize": "small"}
+                ax.text(place, 1.01, f"d = {votes[first]}", **style)
+        for edge in changes[1:]:
+            ax.axvline(np.sqrt(bandwidths[edge - 1] * bandwidths[edge]), color="black", lw=0.6, ls=":")
 
+
+@dataclass(eq=False, repr=False)
 class DistortionDisplay(_Display):
     """How far the metric of the graph is from that of the data, ‖H_i − I‖, point by point on a map.
 
@@ -265,13 +278,12 @@ class DistortionDisplay(_Display):
         The points that these are the distortions of, if not of all; the others are gray.
     """
 
-    def __init__(self, embedding, distortion, rows=None):
-        self.embedding = embedding
-        self.distortion = distortion
-        self.rows = rows
+    embedding: ArrayLike
+    distortion: np.ndarray
+    rows: np.ndarray | None = None
 
     @classmethod
-    def from_selection(cls, selection, embedding, *, ax=None):
+    def from_selection(cls, selection: Selection, embedding: ArrayLike, *, ax: Axes | None = None) -> Self:
         """What each evaluation point of a `geolap.Selection` contributes to D(ε̂); needs the method "gc"."""
         if "per_point" not in selection.details:
             raise ValueError(
@@ -282,11 +294,11 @@ class DistortionDisplay(_Display):
         return cls(embedding, selection.details["per_point"][:, at], selection.details["sample"]).plot(ax=ax)
 
     @classmethod
-    def from_metric(cls, metric, *, ax=None):
+    def from_metric(cls, metric: RiemannianMetric, *, ax: Axes | None = None) -> Self:
         """How far a map is from an isometry, from a `geolap.RiemannianMetric`."""
         return cls(metric.embedding, metric.distortion).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         places = _two_coordinates(self.embedding)
         rows = np.arange(len(places)) if self.rows is None else self.rows
         if self.rows is not None:
@@ -294,11 +306,13 @@ class DistortionDisplay(_Display):
         finite = np.where(np.isfinite(self.distortion), self.distortion, np.nan)
         top = float(np.nanquantile(finite, 0.98))
         order = np.argsort(np.nan_to_num(finite, nan=np.inf))  # the largest on top
-        drawn = ax.scatter(*places[rows[order]].T, c=finite[order], s=14, cmap="cividis", vmin=0, vmax=top, zorder=2)
+        x, y = places[rows[order]].T
+        drawn = ax.scatter(x, y, c=finite[order], s=14, cmap="cividis", vmin=0, vmax=top, zorder=2)
         ax.figure.colorbar(drawn, ax=ax, label="distortion ‖H − I‖", extend="max" if np.nanmax(finite) > top else "neither")
         _map_axes(ax)
 
 
+@dataclass(eq=False, repr=False)
 class MetricDisplay(_Display):
     """Circles of one radius on the data, as the map shows them: where they differ, the map distorts lengths.
 
@@ -311,13 +325,14 @@ class MetricDisplay(_Display):
         Classes or numbers that color the points.
     """
 
-    def __init__(self, metric, radius=None, labels=None):
-        self.metric = metric
-        self.radius = radius
-        self.labels = labels
+    metric: RiemannianMetric
+    radius: float | None = None
+    labels: ArrayLike | None = None
 
     @classmethod
-    def from_estimator(cls, eigenmap, *, radius=None, labels=None, ax=None):
+    def from_estimator(
+        cls, eigenmap: Any, *, radius: float | None = None, labels: ArrayLike | None = None, ax: Axes | None = None
+    ) -> Self:
         """The metric of a fitted `geolap.LaplacianEigenmap` or `geolap.DiffusionMap` of all points, on two coordinates."""
         if getattr(eigenmap, "landmarks_", None) is not None:
             raise ValueError(
@@ -326,7 +341,7 @@ class MetricDisplay(_Display):
         metric = riemannian_metric(_two_coordinates(eigenmap.embedding_), eigenmap.graph_.laplacian())
         return cls(metric, radius, labels).plot(ax=ax)
 
-    def _draw(self, ax):
+    def _draw(self, ax: Axes) -> None:
         from matplotlib.collections import LineCollection
 
         places = _two_coordinates(self.metric.embedding)
@@ -335,14 +350,14 @@ class MetricDisplay(_Display):
             values, codes = np.unique(np.asarray(self.labels), return_inverse=True)
             few = len(values) <= len(PALETTE)
             colors = {"c": [PALETTE[code] for code in codes]} if few else {"c": codes, "cmap": "cividis"}
-        ax.scatter(*places.T, s=5, lw=0, alpha=0.7, **colors)
+        ax.scatter(places[:, 0], places[:, 1], s=5, lw=0, alpha=0.7, **colors)
         outlines, radius = indicatrices(places, self.metric.dual[:, :2, :2], radius=self.radius)
         ax.add_collection(LineCollection(list(outlines), colors="black", linewidths=0.9))
         ax.set_title(f"circles of radius {radius:.3g} on the data", fontsize="medium")
         _map_axes(ax)
 
 
-def _selection_of(estimator):
+def _selection_of(estimator: Any) -> Selection:
     selection = getattr(estimator, "selection_", None)
     if selection is None:
         raise ValueError(
@@ -352,36 +367,36 @@ def _selection_of(estimator):
     return selection
 
 
-def _two_coordinates(embedding):
+def _two_coordinates(embedding: ArrayLike) -> np.ndarray:
     places = np.asarray(embedding, dtype=float)
     if places.ndim != 2 or places.shape[1] < 2:
         raise ValueError(f"A map must have at least two coordinates; shape {places.shape} was given: use n_components=2.")
     return places[:, :2]
 
 
-def _subscript(number):
+def _subscript(number: int) -> str:
     return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
-def _mark(ax, bandwidth):
+def _mark(ax: Axes, bandwidth: float | None) -> None:
     if bandwidth is not None:
-        ax.axvline(bandwidth, color=_CHOICE, lw=1.2, label=f"ε̂ = {bandwidth:.3g}")
+        ax.axvline(bandwidth, color=CHOICE, lw=1.2, label=f"ε̂ = {bandwidth:.3g}")
 
 
-def _map_axes(ax):
+def _map_axes(ax: Axes) -> None:
     ax.set_xlabel("coordinate 1 (no unit)")
     ax.set_ylabel("coordinate 2 (no unit)")
     ax.set_aspect("equal", adjustable="datalim")
 
 
-def _bandwidth_axis(ax, low, high):
+def _bandwidth_axis(ax: Axes, low: float, high: float) -> None:
     ax.set_xlabel("bandwidth ε (unit of the data)")
     ax.set_xlim(low, high)
     if high < 1e3 * low:  # where there is room for them
         plain_ticks(ax.xaxis)
 
 
-def plain_ticks(axis):
+def plain_ticks(axis: Any) -> None:
     """Plain numbers, 1, 2 and 5 of every decade, on a log axis."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -390,7 +405,7 @@ def plain_ticks(axis):
     axis.set_minor_formatter(NullFormatter())
 
 
-def _axes(ax):
+def _axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
     try:

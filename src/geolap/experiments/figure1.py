@@ -4,7 +4,8 @@ import numpy as np
 
 from ..datasets import make_dome, make_hourglass
 from ..dimension import dimension_range
-from ..selectors import GeometricConsistency, MultiscaleSVD
+from ..selectors import GeometricConsistency
+from ..selectors.multiscale_svd import MultiscaleSVD
 from .study import Claim, Study
 
 __all__ = ["figure1"]

@@ -24,8 +24,8 @@ from ..points import spread_rows
 from ..search import log_grid
 from ..search_range import search_grid
 from ..selection import Selection
-from ..selectors import METHODS, CrossValidation, GeometricConsistency
-from ..selectors.cross_validation import label_folds, middle_of_least
+from ..selectors import METHODS, GeometricConsistency
+from ..selectors.cross_validation import CrossValidation, label_folds, middle_of_least
 from ..threads import in_order
 from .paper import SETS
 

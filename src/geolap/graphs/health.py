@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from ..engines import make_engine
 from ..points import Points, in_unit
+from ..shown import Carded
 from ..specification import GraphSpec
 from ..validation import check_bandwidths, check_n_sample
 
@@ -26,7 +27,7 @@ _MOST_POINTS_LINKED = 5000
 
 
 @dataclass(frozen=True)
-class GraphHealth:
+class GraphHealth(Carded):
     """What a graph at one bandwidth would be like.
 
     Attributes
@@ -59,7 +60,7 @@ class GraphHealth:
     nonzeros: int
     bytes: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         parts = (
             "connected"
             if self.components == 1
@@ -70,20 +71,6 @@ class GraphHealth:
             f"{self.duplicates} duplicates; effective neighbors {self.effective_neighbors[2]:.3g} (median); "
             f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"
         )
-
-    def _repr_html_(self):
-        from ..display.notebook import card, table
-
-        least, lower, median, upper, most = (f"{q:.3g}" for q in self.effective_neighbors)
-        rows = [
-            ("components", self.components),
-            ("points in the largest", self.largest_component),
-            ("isolated points", self.isolated),
-            ("duplicates", self.duplicates),
-            ("effective neighbors", f"{median} (quartiles {lower} to {upper}, range {least} to {most})"),
-            ("sparse matrix", f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"),
-        ]
-        return card(f"Graph of {self.n_points} points at bandwidth {self.bandwidth:.4g}", table((), rows))
 
 
 def graph_health(

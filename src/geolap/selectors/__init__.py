@@ -1,39 +1,24 @@
 """Ways to choose ε, one file each, all with the same face: ``fit(X, y=None)`` → ``bandwidth_``, ``selection_``."""
 
 from copy import copy
+from importlib import import_module
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from ..choices import RULES
 from ..graphs.skeleton import Skeleton
 from ..points import Points
 from ..selection import Selection
 from ..validation import check_bandwidths, check_choice
 from .base import BandwidthSelector
-from .cross_validation import CrossValidation
-from .distances import MedianDistance, NeighborDistance
 from .geometric_consistency import GeometricConsistency
-from .kernel_sum import KernelSum
-from .local_continuity import LocalContinuity
-from .multiscale_svd import MultiscaleSVD
-from .reconstruction import Reconstruction
-from .semigroup import Semigroup
-from .singer import SingerRate
 
 __all__ = [
     "METHODS",
     "BandwidthSelector",
-    "CrossValidation",
     "GeometricConsistency",
-    "KernelSum",
-    "LocalContinuity",
-    "MedianDistance",
-    "MultiscaleSVD",
-    "NeighborDistance",
-    "Reconstruction",
-    "Semigroup",
-    "SingerRate",
     "checked_bandwidth",
     "resolve_bandwidth",
     "select_bandwidth",
@@ -41,16 +26,7 @@ __all__ = [
 ]
 
 METHODS: dict[str, type[BandwidthSelector]] = {
-    "gc": GeometricConsistency,
-    "rec": Reconstruction,
-    "cv": CrossValidation,
-    "bgh": KernelSum,
-    "semigroup": Semigroup,
-    "clmr": MultiscaleSVD,
-    "lcmc": LocalContinuity,
-    "singer": SingerRate,
-    "median": MedianDistance,
-    "knn": NeighborDistance,
+    name: getattr(import_module(f".{rule.module}", __name__), rule.selector) for name, rule in RULES.items()
 }
 # Other names for a rule with a parameter: further values of `Selection.method`.
 _VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"gc_inverse": ("gc", {"dual": False})}

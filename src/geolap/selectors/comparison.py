@@ -11,10 +11,12 @@ from sklearn.utils import check_random_state
 from ..graphs.health import GraphHealth, graph_health
 from ..points import Points
 from ..selection import Selection
+from ..shown import Carded, Plotted
 from . import METHODS, selector_named
 
-__all__ = ["Comparison", "ComparisonRow", "compare_bandwidths"]
+__all__ = ["COLUMNS", "Comparison", "ComparisonRow", "compare_bandwidths"]
 
+COLUMNS = ("method", "bandwidth", "interval", "neighbors", "components", "isolated", "seconds", "status")
 _AGREEMENT = 1.25
 
 
@@ -43,7 +45,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Plotted, Carded):
     """What the rules say; prints as a table, iterates over its rows."""
 
     rows: tuple[ComparisonRow, ...]
@@ -58,21 +60,35 @@ class Comparison:
         """Rows as plain values: ``pandas.DataFrame(comparison.as_dicts())``."""
         return [row.as_dict() for row in self.rows]
 
-    def __str__(self):
-        lines = [
-            f"{'method':<10}{'bandwidth':>10}  {'interval':<19}{'neighbors':>10}{'parts':>7}{'alone':>7}{'seconds':>9}"
-            "  status"
-        ]
-        for row in self.as_dicts():
-            interval = "" if row["low"] is None else f"{row['low']:.4g} – {row['high']:.4g}"
-            lines.append(
-                f"{row['method']:<10}{row['bandwidth']:>10.4g}  {interval:<19}{row['effective_neighbors']:>10.3g}"
-                f"{row['components']:>7}{row['isolated']:>7}{row['seconds']:>9.2f}  {row['status']}"
+    def words(self) -> list[tuple[str, ...]]:
+        """The rows as people read them, in the order of `COLUMNS`."""
+        return [
+            (
+                row.selection.method,
+                f"{row.selection.bandwidth:.4g}",
+                "{:.4g} – {:.4g}".format(*row.selection.interval) if row.selection.interval else "",
+                f"{row.health.effective_neighbors[2]:.3g}",
+                str(row.health.components),
+                str(row.health.isolated),
+                f"{row.seconds:.2f}",
+                row.selection.status.name.lower().replace("_", " "),
             )
+            for row in self.rows
+        ]
+
+    def conclusion(self) -> str:
+        """Which rules agree, in a sentence."""
         agreed = self.agreement()
-        if agreed:
-            lines.append(f"{', '.join(agreed)} agree within a factor of {_AGREEMENT}.")
-        return "\n".join(lines)
+        return f"{', '.join(agreed)} agree within a factor of {_AGREEMENT}." if agreed else "No two rules agree."
+
+    def __str__(self) -> str:
+        cells = [COLUMNS, *self.words()]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(f"{cell:{side}{width}}" for cell, side, width in zip(row, "<><>>>><", widths, strict=True)).rstrip()
+            for row in cells
+        ]
+        return "\n".join([*lines, self.conclusion()])
 
     def agreement(self) -> tuple[str, ...]:
         """The most methods whose bandwidths lie within a factor of 1.25 of each other, smallest bandwidth first."""
@@ -80,33 +96,6 @@ class Comparison:
         groups = [[name for eps, name in ordered if low <= eps <= _AGREEMENT * low] for low, _ in ordered]
         best = max(groups, key=len, default=[])
         return tuple(best) if len(best) > 1 else ()
-
-    def plot(self, ax=None):
-        """Draw every rule's curve on one log axis; returns a `geolap.display.plots.ComparisonDisplay`."""
-        from ..display.plots import ComparisonDisplay
-
-        return ComparisonDisplay(self).plot(ax=ax)
-
-    def _repr_html_(self):
-        from ..display.notebook import card, paragraph, table
-
-        rows = [
-            (
-                row["method"],
-                f"{row['bandwidth']:.4g}",
-                "" if row["low"] is None else f"{row['low']:.4g}\u00a0–\u00a0{row['high']:.4g}",
-                f"{row['effective_neighbors']:.3g}",
-                row["components"],
-                row["isolated"],
-                f"{row['seconds']:.2f}",
-                row["status"],
-            )
-            for row in self.as_dicts()
-        ]
-        columns = ("method", "bandwidth", "interval", "neighbors", "parts", "isolated", "seconds", "status")
-        agreed = self.agreement()
-        words = f"{', '.join(agreed)} agree within a factor of {_AGREEMENT}." if agreed else "No two rules agree."
-        return card(f"{len(rows)} rules", table(columns, rows), paragraph(words))
 
 
 def compare_bandwidths(

@@ -1,19 +1,35 @@
 """Reports: one HTML file that tells which bandwidth to use, and why; it opens from disk and needs no network.
 
 `write_report` looks at the points; `selection_page` makes a page from a `Selection` alone.  What a report says is decided in
-`geolap.display.report.content`, the charts in `geolap.display.report.figures`, how it looks in `geolap.display.report.page`.
+`content` (with `maps`, `coloring` and `advice`), the charts in `figures`, how it looks in `page`.
 """
 
+import os
 from pathlib import Path
+from typing import Any
 
+from numpy.typing import ArrayLike
+
+from ... import __version__, shown
 from ...files import write_text
+from ...selection import Selection
+from ...selectors.comparison import Comparison
 from .content import content_of, content_of_selection
 from .page import page_of
 
 __all__ = ["selection_page", "write_report"]
 
 
-def write_report(path, X, *, selection=None, comparison=None, labels=None, name=None, random_state=None) -> Path:
+def write_report(
+    path: str | os.PathLike[str],
+    X: ArrayLike,
+    *,
+    selection: Selection | None = None,
+    comparison: Comparison | None = None,
+    labels: ArrayLike | None = None,
+    name: str | None = None,
+    random_state: Any = None,
+) -> Path:
     """Write an HTML report about the points X.
 
     The answer in one sentence; D(ε) with minima, interval, bound and artifact, and the bandwidths of other rules on the same
@@ -48,11 +64,12 @@ def write_report(path, X, *, selection=None, comparison=None, labels=None, name=
             f"A report must be written to a folder that exists; {str(path.parent)!r} does not: create it, or name another."
         )
     content = content_of(X, selection=selection, comparison=comparison, labels=labels, name=name, random_state=random_state)
-    write_text(path, page_of(content, version=_version()))
+    write_text(path, page_of(content, version=__version__))
     return path
 
 
-def selection_page(selection, *, name=None) -> str:
+@shown.pages.register(Selection)
+def selection_page(selection: Selection, *, name: str | None = None) -> str:
     """A page of HTML from a `Selection` alone: all but what needs the points, which are the other rules, maps and dimension.
 
     Parameters
@@ -61,10 +78,4 @@ def selection_page(selection, *, name=None) -> str:
     name : str, optional
         What to call the data.
     """
-    return page_of(content_of_selection(selection, name=name), version=_version())
-
-
-def _version():
-    from ... import __version__
-
-    return __version__
+    return page_of(content_of_selection(selection, name=name), version=__version__)

@@ -6,343 +6,252 @@ reads tags in it.
 """
 
 import math
+from collections.abc import Iterable
 from html import escape
+from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "category_style",
-    "color_limits",
-    "dimension_figure",
-    "health_figure",
-    "map_figure",
-    "selection_figure",
-]
+from ...selection import Selection
+from ..curve import drawn_curve
+from .coloring import NO_LABEL, OTHER, Coloring
+from .content import ReportContent
+from .maps import MapView
+
+__all__ = ["Figure", "category_style", "color_limits", "dimension_figure", "health_figure", "map_figure", "selection_figure"]
+
+Figure = dict[str, Any]
 
 _SYMBOLS = ("circle", "diamond", "x", "triangle-up")
 _N_COLORS = 7
 _FONT = {"family": "system-ui, sans-serif", "size": 13, "color": "@ink"}
-_LEFT = 84
 _MOST_SINGULAR_VALUES = 8
 _DECADES = 3.5  # of singular values; below is rounding
+_UPPER, _LOWER = [0.44, 1.0], [0.0, 0.36]  # two panels over the same axis
+_BASE = {
+    "paper_bgcolor": "@clear",
+    "plot_bgcolor": "@clear",
+    "font": _FONT,
+    "showlegend": False,
+    "hovermode": "closest",
+    "hoverlabel": {"bgcolor": "@raised", "bordercolor": "@rule", "font": _FONT},
+}
+_AXIS = {
+    "gridcolor": "@grid",
+    "linecolor": "@rule",
+    "zeroline": False,
+    "showline": False,
+    "ticks": "",
+    "automargin": False,
+    "tickfont": {"color": "@muted", "size": 12},
+}
 
 
-def selection_figure(content):
+def selection_figure(content: ReportContent) -> Figure:
     """D(ε) with its minima, interval and bound, and below it the bandwidths of the rivals."""
-    selection = content.selection
-    finite = np.isfinite(selection.scores)
-    eps, scores = selection.bandwidths[finite], selection.scores[finite]
+    selection, curve = content.selection, drawn_curve(content.selection)
     rivals = [rival for rival in content.rivals if rival.bandwidth is not None]
     data = []
     error = _standard_error(selection)
     if error is not None:
-        low, high = scores - error[finite], scores + error[finite]
-        data.append(_band(eps, low, high, "@band"))
-    data.append(
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "x": _numbers(eps),
-            "y": _numbers(scores),
-            "line": {"color": "@curve", "width": 2.5},
-            "marker": {"color": "@curve", "size": 4},
-            "hovertemplate": "ε = %{x:.4g}<br>score %{y:.4g}<extra></extra>",
-        }
-    )
-    for local, color, symbol, meaning in (
-        (True, "@choice", "circle", "minimum"),
-        (False, "@artifact", "x-thin-open", "artifact: the scale of the whole data set"),
+        error = error[np.isfinite(selection.scores)]
+        data.append(_band(curve.bandwidths, curve.scores - error, curve.scores + error))
+    data.append(_line(curve.bandwidths, curve.scores, "@curve", "score %{y:.4g}"))
+    for local, color, inside, symbol, meaning in (
+        (True, "@choice", "@paper", "circle", "minimum"),
+        (False, "@artifact", "@artifact", "x-thin-open", "artifact: the scale of the whole data set"),
     ):
         some = [m for m in selection.minima if m.local is local]
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": _numbers([m.bandwidth for m in some]),
-                "y": _numbers([m.score for m in some]),
-                "marker": {
-                    "symbol": symbol,
-                    "size": 11,
-                    "color": "@paper" if local else color,
-                    "line": {"color": color, "width": 2.5},
-                },
-                "customdata": [("chosen " if m.bandwidth == selection.bandwidth else "") + meaning for m in some],
-                "hovertemplate": "%{customdata}<br>ε = %{x:.4g}<br>score %{y:.4g}<extra></extra>",
-            }
-        )
+        marker = {"symbol": symbol, "size": 11, "color": inside, "line": {"color": color, "width": 2.5}}
+        words = [("chosen " if m.bandwidth == selection.bandwidth else "") + meaning for m in some]
+        hover = _told("%{customdata}", "ε = %{x:.4g}", "score %{y:.4g}")
+        x, y = [m.bandwidth for m in some], [m.score for m in some]
+        data.append(_scatter("markers", x, y, marker=marker, customdata=words, hovertemplate=hover))
     height = 340 + (64 + 24 * len(rivals) if rivals else 0)
     gap = (40 + 24 * len(rivals)) / (height - 60) if rivals else 0.0
-    layout = _layout(content, height)
-    layout["yaxis"] |= {"title": {"text": _score_title(selection)}, "domain": [gap, 1.0], "range": _score_range(selection)}
-    shapes, notes = _scale_marks(selection, "y domain", interval=True, bound=True)
+    title = f"score ({escape(selection.method)})"
+    low, high = curve.low, curve.high
+    room = 0.08 * ((high - low) or 1.0)
+    bottom = low - room if low < 0 or low > 2 * room else 0.0
+    layout = _layout(content, height, title, domain=[gap, 1.0], range=[bottom, high + room])
     if rivals:
-        rows = list(range(len(rivals)))
-        intervals = [rival.interval or (rival.bandwidth, rival.bandwidth) for rival in rivals]
+        middle = [rival.bandwidth for rival in rivals]
+        ends = np.array([rival.interval or (rival.bandwidth, rival.bandwidth) for rival in rivals])
+        bars = {"type": "data", "symmetric": False, "color": "@rival", "thickness": 1.5, "width": 4}
+        bars |= {"array": _numbers(ends[:, 1] - middle), "arrayminus": _numbers(middle - ends[:, 0])}
         data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": _numbers([rival.bandwidth for rival in rivals]),
-                "y": rows,
-                "yaxis": "y2",
-                "marker": {"color": "@rival", "size": 9, "symbol": "diamond"},
-                "error_x": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": _numbers([high - rival.bandwidth for (_, high), rival in zip(intervals, rivals, strict=True)]),
-                    "arrayminus": _numbers(
-                        [rival.bandwidth - low for (low, _), rival in zip(intervals, rivals, strict=True)]
-                    ),
-                    "color": "@rival",
-                    "thickness": 1.5,
-                    "width": 4,
-                },
-                "customdata": [escape(rival.method, quote=False) for rival in rivals],
-                "hovertemplate": "%{customdata}: ε̂ = %{x:.4g}<extra></extra>",
-            }
+            _scatter(
+                "markers",
+                middle,
+                range(len(rivals)),
+                yaxis="y2",
+                marker={"color": "@rival", "size": 9, "symbol": "diamond"},
+                error_x=bars,
+                customdata=[_text(rival.method) for rival in rivals],
+                hovertemplate=_told("%{customdata}: ε̂ = %{x:.4g}"),
+            )
         )
-        layout["yaxis2"] = _axis() | {
-            "domain": [0.0, gap - 40 / (height - 60)],
-            "tickvals": rows,
-            "ticktext": [escape(_shortened(rival.method, 11), quote=False) for rival in rivals],
-            "range": [len(rivals) - 0.4, -0.6],
-            "anchor": "x",
-        }
-        layout["xaxis"]["anchor"] = "y2"
-        shapes += _scale_marks(selection, "y2 domain", interval=True, bound=True)[0]
-    layout |= {"shapes": shapes, "annotations": notes}
-    return {"data": data, "layout": layout}
+        _add_panel(
+            layout,
+            domain=[0.0, gap - 40 / (height - 60)],
+            range=[len(rivals) - 0.4, -0.6],
+            tickvals=list(range(len(rivals))),
+            ticktext=[_text(rival.method, 11) for rival in rivals],
+        )
+    return _marked(data, layout, selection, interval=True, bound=True)
 
 
-def health_figure(content):
-    """Effective neighbors, and the parts of the graph, against ε."""
+def health_figure(content: ReportContent) -> Figure:
+    """Effective neighbors, and the components of the graph, against ε."""
     health = content.health
-    x = _numbers(health.bandwidths)
+    assert health is not None
+    x = health.bandwidths
     _, lower, median, upper, _ = health.effective_neighbors.T
-    data = [
-        _band(health.bandwidths, lower, upper, "@band"),
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "x": x,
-            "y": _numbers(median),
-            "line": {"color": "@curve", "width": 2.5},
-            "marker": {"color": "@curve", "size": 4},
-            "customdata": [[_rounded(a), _rounded(b)] for a, b in zip(lower, upper, strict=True)],
-            "hovertemplate": "ε = %{x:.4g}<br>%{y:.3g} neighbors (median)<br>quartiles %{customdata[0]:.3g} to "
-            "%{customdata[1]:.3g}<extra></extra>",
-        },
-    ]
-    shares = [(100 * health.isolated, "isolated", "@choice", "dash", None)]
-    if health.components is not None:
-        share = 100 * health.largest_component / health.n_points
-        shares.insert(0, (share, "in the largest part", "@rival", "solid", health.components))
-    for share, word, color, dash, components in shares:
-        parts: dict = {} if components is None else {"customdata": components.tolist()}
-        extra = "" if components is None else "<br>%{customdata} parts"
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "x": x,
-                "y": _numbers(share),
-                "yaxis": "y2",
-                "line": {"color": color, "width": 2.5, "dash": dash},
-                "marker": {"color": color, "size": 4},
-                "hovertemplate": f"ε = %{{x:.4g}}<br>%{{y:.1f}} % of the points {word}{extra}<extra></extra>",
-            }
-            | parts
-        )
-    layout = _layout(content, 430)
-    layout["yaxis"] |= {
-        "title": {"text": "effective neighbors"},
-        "type": "log",
-        "domain": [0.44, 1.0],
-        "dtick": "D1" if median.max() < 20 * max(median.min(), 1.0) else 1,
-    }
-    layout["yaxis2"] = _axis() | {
-        "title": {"text": "% of points"},
-        "domain": [0.0, 0.36],
-        "range": [-4, 104],
-        "tickvals": [0, 50, 100],
-        "anchor": "x",
-    }
-    layout["xaxis"]["anchor"] = "y2"
-    upper_marks, notes = _scale_marks(content.selection, "y domain", bound=True)
-    layout |= {"shapes": upper_marks + _scale_marks(content.selection, "y2 domain", bound=True)[0], "annotations": notes}
-    return {"data": data, "layout": layout}
+    quartiles = [_numbers(pair) for pair in zip(lower, upper, strict=True)]
+    told = "%{y:.3g} neighbors (median)<br>quartiles %{customdata[0]:.3g} to %{customdata[1]:.3g}"
+    data = [_band(x, lower, upper), _line(x, median, "@curve", told, customdata=quartiles)]
+    if health.components is not None and health.largest_component is not None:
+        told = "%{y:.1f} % of the points in the largest component<br>%{customdata} components"
+        share, counts = 100 * health.largest_component / health.n_points, health.components.tolist()
+        data.append(_line(x, share, "@rival", told, yaxis="y2", customdata=counts))
+    data.append(_line(x, 100 * health.isolated, "@choice", "%{y:.1f} % of the points isolated", yaxis="y2", dash="dash"))
+    dense = median.max() < 20 * max(median.min(), 1.0)
+    layout = _layout(content, 430, "effective neighbors", type="log", domain=_UPPER, dtick="D1" if dense else 1)
+    _add_panel(layout, "% of points", domain=_LOWER, range=[-4, 104], tickvals=[0, 50, 100])
+    return _marked(data, layout, content.selection, bound=True)
 
 
-def dimension_figure(content):
+def dimension_figure(content: ReportContent) -> Figure:
     """Mean local singular values against ε, those of the tangent directions in color, and the vote at each ε."""
-    curve, selection = content.dimension, content.selection
-    dimension, _ = content.vote
+    curve, (dimension, _) = content.dimension, content.vote
+    assert curve is not None
     data = []
-    x = _numbers(curve.bandwidths)
-    for k in range(min(_MOST_SINGULAR_VALUES, curve.singular_values.shape[1])):
-        values = curve.singular_values[:, k]
-        if not (values > 0).any():
-            continue
-        inside = k < dimension
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": x,
-                "y": [_rounded(value) if value > 0 else None for value in values],
-                "line": {"color": "@curve" if inside else "@artifact", "width": 2.5 if inside else 1.5},
-                "hovertemplate": f"ε = %{{x:.4g}}<br>σ{k + 1} = %{{y:.3g}}<extra></extra>",
-            }
-        )
-    data.append(
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "x": x,
-            "y": [int(v) if v else None for v in curve.votes],
-            "yaxis": "y2",
-            "line": {"color": "@choice", "width": 1.5, "shape": "hvh"},
-            "marker": {"color": "@choice", "size": 6},
-            "customdata": [_rounded(100 * share) for share in curve.shares],
-            "hovertemplate": "ε = %{x:.4g}<br>dimension %{y}, by %{customdata:.0f} % of the votes<extra></extra>",
-        }
-    )
-    layout = _layout(content, 430)
-    layout["yaxis"] |= {"title": {"text": "singular values σ"}, "type": "log", "domain": [0.44, 1.0]}
+    for k, values in enumerate(curve.singular_values.T[:_MOST_SINGULAR_VALUES]):
+        if (values > 0).any():
+            color, width = ("@curve", 2.5) if k < dimension else ("@artifact", 1.5)
+            positive = np.where(values > 0, values, np.nan)
+            hover = _told("ε = %{x:.4g}", f"σ{k + 1} = %{{y:.3g}}")
+            line = {"color": color, "width": width}
+            data.append(_scatter("lines", curve.bandwidths, positive, line=line, hovertemplate=hover))
+    votes = np.where(curve.votes > 0, curve.votes, np.nan)
+    told, shares = "dimension %{y}, by %{customdata:.0f} % of the votes", _numbers(100 * curve.shares)
+    vote = _line(curve.bandwidths, votes, "@choice", told, yaxis="y2", customdata=shares)
+    vote["line"], vote["marker"] = {"color": "@choice", "width": 1.5, "shape": "hvh"}, {"color": "@choice", "size": 6}
+    data.append(vote)
+    layout = _layout(content, 430, "singular values σ", type="log", domain=_UPPER)
     largest = float(curve.singular_values.max())
     if largest > 0:
-        smallest = curve.singular_values[:, 0][curve.singular_values[:, 0] > 0].min()
-        layout["yaxis"] |= {
-            "range": [max(math.log10(smallest), math.log10(largest) - _DECADES) - 0.3, math.log10(largest) + 0.15],
-            "dtick": 1,
-            "tickformat": "~g",
-        }
+        leading = curve.singular_values[:, 0]
+        bottom = max(math.log10(leading[leading > 0].min()), math.log10(largest) - _DECADES) - 0.3
+        layout["yaxis"] |= {"range": [bottom, math.log10(largest) + 0.15], "dtick": 1, "tickformat": "~g"}
     top = max(int(curve.votes.max()), 2)
-    layout["yaxis2"] = _axis() | {
-        "title": {"text": "dimension"},
-        "domain": [0.0, 0.36],
-        "range": [0.5, top + 0.5],
-        "dtick": max(1, math.ceil(top / 5)),
-        "anchor": "x",
-    }
-    layout["xaxis"]["anchor"] = "y2"
-    shapes, notes = _scale_marks(selection, "y domain")
-    shapes += _scale_marks(selection, "y2 domain")[0]
-    clmr = [rival.interval for rival in content.rivals if rival.method == "clmr" and rival.interval]
-    if clmr:
-        shapes += [_rectangle(clmr[0], ref, "@band") for ref in ("y domain", "y2 domain")]
-    layout |= {"shapes": shapes, "annotations": notes}
-    return {"data": data, "layout": layout}
+    _add_panel(layout, "dimension", domain=_LOWER, range=[0.5, top + 0.5], dtick=max(1, math.ceil(top / 5)))
+    figure = _marked(data, layout, content.selection)
+    if content.range_of_scales is not None:
+        layout["shapes"] += [_rectangle(content.range_of_scales, ref, "@band") for ref in ("y domain", "y2 domain")]
+    return figure
 
 
-def map_figure(view, content):
+def map_figure(view: MapView, coloring: Coloring | None) -> Figure:
     """The map at one bandwidth, with its points colored and circles of the data around some of them."""
-    data = []
-    places, coloring = view.places, content.coloring
-    common = {"type": "scatter", "mode": "markers"}
-    rows = view.rows
+    places, rows = view.places, view.rows
     if coloring is None:
-        data.append(common | _at(places) | {"marker": {"color": "@curve", "size": 4.5, "opacity": 0.8}} | _hover(rows))
-    elif coloring.codes is None:
+        data = [_points(places, rows, {"color": "@curve", "size": 4.5, "opacity": 0.8})]
+    elif coloring.values is not None:
         low, high = color_limits(coloring)
-        values = coloring.values[rows]
-        marker = {"color": _numbers(values), "cmin": low, "cmax": high, "size": 4.5}
-        marker["colorscale"] = [[k / 4, f"@s{k}"] for k in range(5)]
-        hover = _hover(rows) | {
-            "hovertemplate": f"row %{{customdata}}<br>{coloring.title}: %{{marker.color:.3g}}<extra></extra>"
+        scale = [[k / 4, f"@s{k}"] for k in range(5)]
+        marker: dict[str, Any] = {
+            "color": _numbers(coloring.values[rows]),
+            "cmin": low,
+            "cmax": high,
+            "size": 4.5,
+            "colorscale": scale,
         }
-        data.append(common | _at(places) | {"marker": marker} | hover)
+        data = [_points(places, rows, marker, f"{coloring.title}: %{{marker.color:.3g}}")]
     else:
+        data = []
         for code, category in enumerate(coloring.categories):
             mine = coloring.codes[rows] == code
             color, symbol = category_style(code, coloring.categories)
             marker = {"color": color, "symbol": symbol, "size": 4.5 if symbol == "circle" else 5.5, "opacity": 0.85}
-            words = [escape(_shortened(category, 40), quote=False)] * int(mine.sum())
-            data.append(common | _at(places[mine]) | {"marker": marker} | _hover(rows[mine], words))
+            pairs = [[int(row), _text(category, 40)] for row in rows[mine]]
+            hover = _told("row %{customdata[0]}", "%{customdata[1]}")
+            data.append(_points(places[mine], rows[mine], marker) | {"customdata": pairs, "hovertemplate": hover})
     if len(view.ellipses):
         gaps = np.full((len(view.ellipses), 1, 2), np.nan)
         outline = np.concatenate([view.ellipses, gaps], axis=1).reshape(-1, 2)
-        line = {"color": "@ink", "width": 1.1}
-        data.append({"type": "scatter", "mode": "lines", "hoverinfo": "skip", "line": line} | _at(outline))
+        data.append(_scatter("lines", *outline.T, hoverinfo="skip", line={"color": "@ink", "width": 1.1}))
     center = 0.5 * (places.max(axis=0) + places.min(axis=0))
     half = 0.56 * max(float(np.ptp(places, axis=0).max()), np.finfo(float).tiny)
-    axis = {"visible": False, "fixedrange": False}
-    return {
-        "data": data,
-        "layout": {
-            "xaxis": axis | {"range": [float(center[0] - half), float(center[0] + half)]},
-            "yaxis": axis | {"range": [float(center[1] - half), float(center[1] + half)], "scaleanchor": "x"},
-            "margin": {"l": 4, "r": 4, "t": 4, "b": 4},
-            "height": 320,
-            "hovermode": "closest",
-            **_base(),
-        },
-    }
+    x, y = ({"visible": False, "fixedrange": False, "range": [float(c - half), float(c + half)]} for c in center)
+    margin = {"l": 4, "r": 4, "t": 4, "b": 4}
+    return {"data": data, "layout": _BASE | {"xaxis": x, "yaxis": y | {"scaleanchor": "x"}, "margin": margin, "height": 320}}
 
 
-def color_limits(coloring):
+def color_limits(coloring: Coloring) -> tuple[float | None, float | None]:
     """The values at the ends of the color scale: all but the most extreme few."""
+    assert coloring.values is not None
     low, high = np.quantile(coloring.values[np.isfinite(coloring.values)], (0.02, 0.98))
     return _rounded(low), _rounded(high)
 
 
-def category_style(code, categories):
+def category_style(code: int, categories: tuple[str, ...]) -> tuple[str, str]:
     """Color and symbol of a category; points without a label are gray."""
-    if categories[code] in ("no label", "other"):
+    if categories[code] in (NO_LABEL, OTHER):
         return "@artifact", "circle"
     return f"@c{code % _N_COLORS}", _SYMBOLS[(code // _N_COLORS) % len(_SYMBOLS)]
 
 
-def _base():
-    return {
-        "paper_bgcolor": "@clear",
-        "plot_bgcolor": "@clear",
-        "font": _FONT,
-        "showlegend": False,
-        "hoverlabel": {"bgcolor": "@raised", "bordercolor": "@rule", "font": _FONT},
-    }
+def _scatter(mode: str, x: Iterable, y: Iterable, **more: Any) -> dict[str, Any]:
+    return {"type": "scatter", "mode": mode, "x": _numbers(x), "y": _numbers(y)} | more
 
 
-def _layout(content, height):
-    low, high = _scale_range(content)
-    return {
-        "height": height,
-        "margin": {"l": _LEFT, "r": 14, "t": 26, "b": 48},
-        "hovermode": "closest",
-        "hoverdistance": 40,
-        "xaxis": _axis()
-        | {
-            "type": "log",
-            "range": [math.log10(low), math.log10(high)],
-            "title": {"text": "bandwidth ε (unit of the data)"},
-            "tickvals": (ticks := _ticks(low, high)),
-            "ticktext": [f"{tick:g}" for tick in ticks],
-        },
-        "yaxis": _axis(),
-        **_base(),
-    }
+def _line(x: Iterable, y: Iterable, color: str, told: str, *, dash: str | None = None, **more: Any) -> dict[str, Any]:
+    line = {"color": color, "width": 2.5} | ({"dash": dash} if dash else {})
+    hover = _told("ε = %{x:.4g}", told)
+    return _scatter("lines+markers", x, y, line=line, marker={"color": color, "size": 4}, hovertemplate=hover, **more)
 
 
-def _axis():
-    return {
-        "gridcolor": "@grid",
-        "linecolor": "@rule",
-        "zeroline": False,
-        "showline": False,
-        "ticks": "",
-        "automargin": False,
-        "tickfont": {"color": "@muted", "size": 12},
-    }
+def _points(places: np.ndarray, rows: np.ndarray, marker: dict[str, Any], *told: str) -> dict[str, Any]:
+    hover = _told("row %{customdata}", *told)
+    return _scatter("markers", *places.T, marker=marker, customdata=rows.tolist(), hovertemplate=hover)
 
 
-def _scale_range(content):
+def _band(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
+    around = np.concatenate([x, x[::-1]]), np.concatenate([high, low[::-1]])
+    clear = {"width": 0, "color": "@clear"}
+    return _scatter("lines", *around, fill="toself", fillcolor="@band", line=clear, hoverinfo="skip")
+
+
+def _told(*lines: str) -> str:
+    """What hovering tells."""
+    return "<br>".join(lines) + "<extra></extra>"
+
+
+def _layout(content: ReportContent, height: int, title: str, **yaxis: Any) -> dict[str, Any]:
     selection = content.selection
     rivals = [rival.bandwidth for rival in content.rivals if rival.bandwidth is not None]
-    low, high = min([selection.bandwidths[0], *rivals]), max([selection.bandwidths[-1], *rivals])
-    return float(low) / 1.06, float(high) * 1.06
+    low = float(min([selection.bandwidths[0], *rivals])) / 1.06
+    high = float(max([selection.bandwidths[-1], *rivals])) * 1.06
+    ticks = _ticks(low, high)
+    bandwidths = {"type": "log", "range": [math.log10(low), math.log10(high)], "tickvals": ticks}
+    words = {"title": {"text": "bandwidth ε (unit of the data)"}, "ticktext": [f"{tick:g}" for tick in ticks]}
+    return _BASE | {
+        "height": height,
+        "margin": {"l": 84, "r": 14, "t": 26, "b": 48},
+        "hoverdistance": 40,
+        "xaxis": _AXIS | bandwidths | words,
+        "yaxis": _AXIS | {"title": {"text": title}} | yaxis,
+    }
 
 
-def _ticks(low, high):
+def _add_panel(layout: dict[str, Any], title: str | None = None, **axis: Any) -> None:
+    """A second panel, below the first and over the same bandwidths."""
+    layout["yaxis2"] = _AXIS | ({"title": {"text": title}} if title else {}) | axis | {"anchor": "x"}
+    layout["xaxis"]["anchor"] = "y2"
+
+
+def _ticks(low: float, high: float) -> list[float]:
     """Round numbers on a log axis: as many of 1, 2, 5 in a decade as there is room for."""
     decades = math.log10(high / low)
     steps = (1.0, 2.0, 5.0) if decades < 2.2 else (1.0, 3.0) if decades < 3.2 else (1.0,)
@@ -352,99 +261,47 @@ def _ticks(low, high):
     return [tick for tick in ticks if low <= tick <= high] or [float(f"{math.sqrt(low * high):.2g}")]
 
 
-def _scale_marks(selection, ref, *, interval=False, bound=False):
-    """Shapes in one panel for ε̂, its interval and where neighborhoods are no longer local, and their words."""
-    shapes = []
-    notes = [_note(selection.bandwidth, f"<b>ε̂ = {selection.bandwidth:.4g}</b>", "@choice")]
-    top = selection.bandwidths[-1]
-    if bound and selection.bound is not None and selection.bound < top:
-        shapes.append(_rectangle((selection.bound, top * 10), ref, "@beyond"))
-    if interval and selection.interval is not None:
-        shapes.append(_rectangle(selection.interval, ref, "@interval"))
-    line = {"color": "@choice", "width": 1.5}
-    at = float(selection.bandwidth)
-    shapes.append({"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "xref": "x", "yref": ref, "line": line})
-    return shapes, notes
+def _marked(
+    data: list[dict], layout: dict[str, Any], selection: Selection, *, interval: bool = False, bound: bool = False
+) -> Figure:
+    """The figure with ε̂ in every panel, its interval, and where neighborhoods are no longer local."""
+    at, top = float(selection.bandwidth), selection.bandwidths[-1]
+    shapes = layout["shapes"] = []
+    for ref in ("y domain", "y2 domain") if "yaxis2" in layout else ("y domain",):
+        if bound and selection.bound is not None and selection.bound < top:
+            shapes.append(_rectangle((selection.bound, top * 10), ref, "@beyond"))
+        if interval and selection.interval is not None:
+            shapes.append(_rectangle(selection.interval, ref, "@interval"))
+        line = {"color": "@choice", "width": 1.5}
+        shapes.append({"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "xref": "x", "yref": ref, "line": line})
+    place = {"x": math.log10(at), "y": 1, "xref": "x", "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    layout["annotations"] = [place | {"text": f"<b>ε̂ = {at:.4g}</b>", "font": {"color": "@choice", "size": 13}}]
+    return {"data": data, "layout": layout}
 
 
-def _rectangle(interval, ref, color):
-    low, high = interval
-    ends = {"x0": float(low), "x1": float(high), "y0": 0, "y1": 1, "xref": "x", "yref": ref}
+def _rectangle(interval: tuple[float, float], ref: str, color: str) -> dict[str, Any]:
+    ends = {"x0": float(interval[0]), "x1": float(interval[1]), "y0": 0, "y1": 1, "xref": "x", "yref": ref}
     return {"type": "rect", "fillcolor": color, "line": {"width": 0}, "layer": "below"} | ends
 
 
-def _note(eps, text, color):
-    return {
-        "x": math.log10(eps),
-        "y": 1,
-        "xref": "x",
-        "yref": "paper",
-        "yanchor": "bottom",
-        "text": text,
-        "showarrow": False,
-        "font": {"color": color, "size": 13},
-    }
-
-
-def _band(x, low, high, color):
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": _numbers(np.concatenate([x, x[::-1]])),
-        "y": _numbers(np.concatenate([high, low[::-1]])),
-        "fill": "toself",
-        "fillcolor": color,
-        "line": {"width": 0, "color": "@clear"},
-        "hoverinfo": "skip",
-    }
-
-
-def _standard_error(selection):
+def _standard_error(selection: Selection) -> np.ndarray | None:
     per_point = selection.details.get("per_point")
     if per_point is None or not np.isfinite(per_point).all() or per_point.shape[1] != len(selection.bandwidths):
         return None
     return per_point.std(axis=0) / math.sqrt(len(per_point))
 
 
-def _score_title(selection):
-    return "distortion D(ε)" if selection.method in ("gc", "gc_inverse") else f"score ({escape(selection.method)})"
+def _text(words: str, most: int | None = None) -> str:
+    """The user's words for plotly, cut to this many letters."""
+    shown = words if most is None or len(words) <= most else words[: most - 1] + "…"
+    return escape(shown, quote=False)
 
 
-def _score_range(selection):
-    """From a little below the curve to a little above, or not far above the choice where the curve grows beyond bounds."""
-    scores = selection.scores[np.isfinite(selection.scores)]
-    if not len(scores):
-        return [0.0, 1.0]
-    low, high = float(scores.min()), float(scores.max())
-    chosen = float(
-        scores[np.abs(np.log(selection.bandwidths[np.isfinite(selection.scores)] / selection.bandwidth)).argmin()]
-    )
-    if chosen > 0 and high > 10 * max(chosen, 1.0):
-        low, high = 0.0, 4 * max(chosen, 1.0)
-    room = 0.08 * ((high - low) or 1.0)
-    return [low - room if low < 0 or low > 2 * room else 0.0, high + room]
-
-
-def _at(places):
-    return {"x": _numbers(places[:, 0]), "y": _numbers(places[:, 1])}
-
-
-def _hover(rows, words=None):
-    if words is None:
-        return {"customdata": rows.tolist(), "hovertemplate": "row %{customdata}<extra></extra>"}
-    pairs = [[int(row), word] for row, word in zip(rows, words, strict=True)]
-    return {"customdata": pairs, "hovertemplate": "row %{customdata[0]}<br>%{customdata[1]}<extra></extra>"}
-
-
-def _shortened(text, most):
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def _rounded(value):
+def _rounded(value: float) -> float | None:
     value = float(value)
     return float(f"{value:.5g}") if math.isfinite(value) else None
 
 
-def _numbers(values):
+def _numbers(values: Iterable) -> list[float | None]:
     """Plain numbers of five digits, None for what is none."""
     return [_rounded(value) for value in values]

@@ -9,71 +9,49 @@ import base64
 import gzip
 import hashlib
 import json
+from collections import ChainMap
+from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
+from string import Template
+from typing import Any
 
+from .coloring import Coloring
 from .content import ReportContent
-from .figures import (
-    category_style,
-    color_limits,
-    dimension_figure,
-    health_figure,
-    map_figure,
-    selection_figure,
-)
+from .figures import Figure, category_style, color_limits, dimension_figure, health_figure, map_figure, selection_figure
 
 __all__ = ["page_of"]
 
 _MOST_FEATURES_NAMED = 12
+_PROSE = ("remark", "what it is")  # columns of sentences
+_FACTORS = {0.5: "ε̂/2", 1.0: "ε̂", 2.0: "2ε̂"}
+
+Section = tuple[str, dict[str, Figure]]  # HTML, and the charts that its places are for
 
 
 def page_of(content: ReportContent, *, version: str) -> str:
     """The whole page."""
     plotly, packed = _plotly()
-    style, script = (files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
-    sections: list[str] = []
-    figures: dict[str, dict] = {}
-    for part in (_why, _graph, _maps, _dimension, _next):
-        found = part(content)
-        if found is not None:
-            html, charts = found
-            sections.append(html)
-            figures |= charts
-    policy = (
-        f"default-src 'none'; script-src '{_hash(script)}' '{_hash(plotly)}'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+    page, style, script = (files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
+    sections, charts = zip(*(section(content) for section in (_why, _graph, _maps, _dimension, _next)), strict=True)
+    return Template(page).substitute(
+        script_hash=_hash(script),
+        plotly_hash=_hash(plotly),
+        title=escape("".join(content.answer)),
+        style=style,
+        what=_what(content),
+        head=_head(content),
+        sections="".join(sections),
+        foot=_foot(content, version),
+        figures=_inside_script(dict(ChainMap(*charts))),
+        packed=packed,
+        script=script,
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<title>{escape(content.answer)}</title>
-<link rel="icon" href="data:,">
-<style>{style}</style>
-</head>
-<body>
-<header class="top"><span class="what">{_what(content)}</span><button id="theme" type="button">Dark</button></header>
-<main>
-{_head(content)}
-<p id="failed" class="noscript" hidden>The charts need a browser of 2023 or later. Their numbers are in the tables below.</p>
-<noscript><p class="noscript">The charts need JavaScript. Their numbers are in the tables below.</p></noscript>
-{"".join(sections)}
-</main>
-<footer>{_foot(content, version)}</footer>
-<script type="application/json" id="figures">{_inside_script(figures)}</script>
-<script type="text/plain" id="plotly">{packed}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
 
 
 @cache
-def _plotly():
+def _plotly() -> tuple[str, str]:
     """The library as text, and as it travels."""
     try:
         from plotly.offline import get_plotlyjs
@@ -83,55 +61,50 @@ def _plotly():
     return text, base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
-def _hash(script):
+def _hash(script: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def _inside_script(value):
+def _inside_script(value: Any) -> str:
     """JSON in which nothing can end the element that holds it."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _what(content):
-    parts = ["geolap report"]
-    if content.n_points is not None:
-        parts += [
-            escape(content.name),
-            f"{content.n_points:,} points × {content.n_features:,} features".replace(",", "\u202f"),
-        ]
-    return " · ".join(parts)
+def _what(content: ReportContent) -> str:
+    if content.n_points is None:
+        return "geolap report"
+    size = f"{content.n_points:,} points × {content.n_features:,} features".replace(",", "\u202f")
+    return f"geolap report · {escape(content.name)} · {size}"
 
 
-def _head(content):
+def _head(content: ReportContent) -> str:
     selection = content.selection
-    number = f"ε = {selection.bandwidth:.4g}"
-    before, after = content.answer.split(number, 1)
+    before, number, after = map(escape, content.answer)
     lead = (
         "There the geometry that the graph implies agrees best with the one in which the data was measured."
-        if selection.method in ("gc", "gc_inverse")
+        if content.geometric
         else f"Chosen by the rule {escape(selection.method)}."
     )
     cells = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(value)}</dd></div>" for term, value in content.facts)
     return (
-        f'<h1>{escape(before)}<span class="number">{number}</span>{escape(after)}</h1>\n'
+        f'<h1>{before}<span class="number">{number}</span>{after}</h1>\n'
         f'<p class="lead">{lead} A bandwidth is a length, in the unit of the data, for exp(−d²/ε²).</p>\n'
         f'<p class="status">{escape(str(selection.status))}</p>\n<dl class="facts">{cells}</dl>'
     )
 
 
-def _why(content):
-    selection = content.selection
-    chosen = f"{selection.bandwidth:.4g}"
+def _why(content: ReportContent) -> Section:
+    selection, figure = content.selection, selection_figure(content)
     text = (
-        "The curve is the distortion: how far the metric of the graph is from that of the data, on average over evaluation "
+        "The score is the distortion: how far the metric of the graph is from that of the data, on average over evaluation "
         "points, with its standard error. The lower the better."
-        if selection.method in ("gc", "gc_inverse")
-        else "The curve is what the rule minimizes."
+        if content.geometric
+        else "The score is what the rule minimizes."
     )
-    key = [("line", "@curve", "score"), ("line", "@choice", f"ε̂ = {chosen}")]
+    key = [("line", "@curve", "score"), ("line", "@choice", f"ε̂ = {selection.bandwidth:.4g}")]
     if selection.interval is not None:
-        key.append(("box", "@interval", f"interval {_range(selection.interval)}"))
+        key.append(("box", "@interval", f"{selection.interval_kind} {_range(selection.interval)}"))
     if any(m.local for m in selection.minima):
         key.append(("ring", "@choice", "minimum"))
     if selection.bound is not None and selection.bound < selection.bandwidths[-1]:
@@ -140,126 +113,94 @@ def _why(content):
         key.append(("x", "@artifact", "artifact: the scale of the whole data set"))
     if any(rival.bandwidth is not None for rival in content.rivals):
         key.append(("diamond", "@rival", "other rules, with their ranges"))
-    rows = [
-        (
-            f"{m.bandwidth:.4g}",
-            f"{m.score:.4g}",
-            "" if m.share is None else f"{m.share:.0%}",
-            "artifact"
-            if not m.local
-            else "chosen"
-            if m.bandwidth == selection.bandwidth
-            else "clear"
-            if m.clear
-            else "noise",
-        )
-        for m in selection.minima
-    ]
-    minima = _table(
-        ("minimum at ε", "score", "neighborhood holds", "what it is"), rows, chosen=lambda row: row[3] == "chosen"
-    )
-    curve = _table(
-        ("ε", "score"), [(f"{e:.5g}", f"{s:.5g}") for e, s in zip(selection.bandwidths, selection.scores, strict=True)]
-    )
-    others = ""
-    if content.rivals:
-        others = "<h3>Other rules</h3>" + _table(
-            ("rule", "ε̂", "range", "neighbors", "parts", "isolated", "seconds", "remark"),
-            [
-                (
-                    r.method,
-                    "none" if r.bandwidth is None else f"{r.bandwidth:.4g}",
-                    "" if r.interval is None else _range(r.interval),
-                    "" if r.neighbors is None else f"{r.neighbors:.3g}",
-                    "" if r.components is None else str(r.components),
-                    "" if r.isolated is None else str(r.isolated),
-                    "" if r.seconds is None else f"{r.seconds:.2f}",
-                    r.remark,
-                )
-                for r in content.rivals
-            ],
-            texts=("remark",),
-        )
-    figure = selection_figure(content)
-    words = f"Distortion against bandwidth, lowest at {chosen}; {len(selection.minima)} minima."
-    html = (
-        f'<section id="why"><h2>Why this bandwidth</h2><p>{text}</p>{_figure("curve", words, key, figure)}'
-        f"{_remark(content, 'rivals')}{_details('The numbers', minima + curve + others)}</section>"
-    )
-    return html, {"curve": figure}
+    minima = {
+        "minimum at ε": _cells((m.bandwidth for m in selection.minima), ".4g"),
+        "score": _cells((m.score for m in selection.minima), ".4g"),
+        "neighborhood holds": _cells((m.share for m in selection.minima), ".0%"),
+        "what it is": [selection.meaning(m) for m in selection.minima],
+    }
+    chosen = [m.bandwidth == selection.bandwidth for m in selection.minima]
+    curve = {"ε": _cells(selection.bandwidths, ".5g"), "score": _cells(selection.scores, ".5g")}
+    others = {
+        "rule": [rival.method for rival in content.rivals],
+        "ε̂": _cells((rival.bandwidth for rival in content.rivals), ".4g", missing="none"),
+        "range": [_range(rival.interval) for rival in content.rivals],
+        "neighbors": _cells((rival.neighbors for rival in content.rivals), ".3g"),
+        "components": _cells((rival.components for rival in content.rivals), "d"),
+        "isolated": _cells((rival.isolated for rival in content.rivals), "d"),
+        "seconds": _cells((rival.seconds for rival in content.rivals), ".2f"),
+        "remark": [rival.remark for rival in content.rivals],
+    }
+    title = "<h3>Other rules</h3>" if content.rivals else ""
+    numbers = _numbers(_table(minima, chosen), _table(curve), title, _table(others))
+    words = f"Score against bandwidth, chosen at {selection.bandwidth:.4g}; number of minima: {len(selection.minima)}."
+    parts = _figure("curve", words, key, figure), _remark(content, "rivals"), numbers
+    return _section("why", "Why this bandwidth", text, *parts), {"curve": figure}
 
 
-def _graph(content):
+def _graph(content: ReportContent) -> Section:
     health = content.health
     if health is None:
-        return None
+        return "", {}
     text = (
-        "Every scale makes another graph. Too small, and it falls into parts with isolated points; too large, and every "
-        "point is a neighbor of every other, so that nothing local is left."
+        "Every scale makes another graph. Too small, and it falls into components with isolated points; too large, and "
+        "every point is a neighbor of every other, so that nothing local is left."
     )
-    key = [("line", "@curve", "effective neighbors, median and quartiles")]
-    columns = ["ε", "neighbors: quartile", "median", "quartile", "isolated"]
-    rows = [
-        [f"{e:.5g}", f"{q[1]:.4g}", f"{q[2]:.4g}", f"{q[3]:.4g}", f"{alone:.1%}"]
-        for e, q, alone in zip(health.bandwidths, health.effective_neighbors, health.isolated, strict=True)
-    ]
-    if health.components is not None:
-        key.append(("line", "@rival", "points in the largest part"))
-        columns += ["parts", "in the largest"]
-        for row, parts, largest in zip(rows, health.components, health.largest_component, strict=True):
-            row += [str(parts), f"{largest / health.n_points:.1%}"]
+    key = [("line", "@curve", "effective neighbors, median and quartiles"), ("dash", "@choice", "isolated points")]
+    _, lower, median, upper, _ = health.effective_neighbors.T
+    columns = {
+        "ε": _cells(health.bandwidths, ".5g"),
+        "neighbors: lower quartile": _cells(lower, ".4g"),
+        "median": _cells(median, ".4g"),
+        "upper quartile": _cells(upper, ".4g"),
+        "isolated": _cells(health.isolated, ".1%"),
+    }
+    counted = f"Over evaluation points, which are joined with others up to {health.cutoff:g}ε apart."
+    if health.components is not None and health.largest_component is not None:
+        key.insert(1, ("line", "@rival", "points in the largest component"))
+        columns["components"] = _cells(health.components, "d")
+        columns["in the largest"] = _cells(health.largest_component / health.n_points, ".1%")
         counted = f"Points are joined up to {health.cutoff:g}ε apart."
-    else:
-        counted = f"Over evaluation points, which are joined with others up to {health.cutoff:g}ε apart."
-    key.append(("dash", "@choice", "isolated points"))
     figure = health_figure(content)
-    words = "Effective neighbors and connected parts of the graph against bandwidth."
-    html = (
-        f'<section id="graph"><h2>What the graph is like</h2><p>{text}</p>'
-        f'{_figure("health", words, key, figure)}<p class="remark">{counted}</p>'
-        f"{_details('The numbers', _table(columns, rows))}</section>"
-    )
-    return html, {"health": figure}
+    chart = _figure("health", "Effective neighbors and components of the graph against bandwidth.", key, figure)
+    parts = chart, f'<p class="remark">{counted}</p>', _numbers(_table(columns))
+    return _section("graph", "What the graph is like", text, *parts), {"health": figure}
 
 
-def _maps(content):
+def _maps(content: ReportContent) -> Section:
+    title, left_out = "What the map looks like", _remark(content, "maps")
     if not content.maps:
-        remark = _remark(content, "maps")
-        return (f'<section id="maps"><h2>What the map looks like</h2>{remark}</section>', {}) if remark else None
+        return (_section("maps", title, "", left_out), {}) if left_out else ("", {})
     views, charts = [], {}
+    names = [f"{_FACTORS[view.factor]} = {view.bandwidth:.4g}" for view in content.maps]
     for k, view in enumerate(content.maps):
-        facts = [view.remark] if view.remark else []
-        if len(view.ellipses):
-            facts.append(f"Ellipses are circles of radius {view.radius:.3g} on the data.")
-        drawn = len(view.places) > 0
-        caption = f"<b>{escape(view.factor)} = {view.bandwidth:.4g}</b>{escape(' '.join(facts))}"
-        chart = _chart(f"map{k}", f"Map at bandwidth {view.bandwidth:.4g}.", 320) if drawn else ""
-        views.append(
-            f"<figure{' class=chosen' if view.factor == 'ε̂' else ''}><figcaption>{caption}</figcaption>{chart}</figure>"
-        )
-        if drawn:
-            charts[f"map{k}"] = map_figure(view, content)
+        circles = f"Ellipses are circles of radius {view.radius:.3g} on the data." if len(view.ellipses) else ""
+        caption = f"<b>{names[k]}</b>{escape(' '.join(filter(None, (view.remark, circles))))}"
+        chart = ""
+        if len(view.places):
+            chart = _chart(f"map{k}", f"Map at bandwidth {view.bandwidth:.4g}.", 320)
+            charts[f"map{k}"] = map_figure(view, content.coloring)
+        kind = " class=chosen" if view.factor == 1.0 else ""
+        views.append(f"<figure{kind}><figcaption>{caption}</figcaption>{chart}</figure>")
     text = (
         "The same eigenmap at half, once and twice the bandwidth. What changes between them is not in the data: it is the "
         "scale. Where ellipses differ in size or shape, the map distorts lengths."
     )
-    rows = [
-        (f"{v.factor} = {v.bandwidth:.4g}", str(v.components or ""), f"{v.radius:.4g}" if v.radius else "", v.remark)
-        for v in content.maps
-    ]
-    table = _table(("bandwidth", "parts of the graph", "radius of the circles", "remark"), rows, texts=("remark",))
-    html = (
-        f'<section id="maps"><h2>What the map looks like</h2><p>{text}</p>{_color_key(content.coloring)}'
-        f'<div class="maps">{"".join(views)}</div>{_remark(content, "outliers")}{_remark(content, "maps")}'
-        f"{_details('The numbers', table)}</section>"
-    )
-    return html, charts
+    columns = {
+        "bandwidth": names,
+        "components": _cells((view.components or None for view in content.maps), "d"),
+        "radius of the circles": _cells((view.radius or None for view in content.maps), ".4g"),
+        "remark": [view.remark for view in content.maps],
+    }
+    drawn = f'{_color_key(content.coloring)}<div class="maps">{"".join(views)}</div>'
+    parts = drawn, _remark(content, "outliers"), left_out, _numbers(_table(columns))
+    return _section("maps", title, text, *parts), charts
 
 
-def _color_key(coloring):
+def _color_key(coloring: Coloring | None) -> str:
     if coloring is None:
         return ""
-    if coloring.codes is None:
+    if coloring.values is not None:
         low, high = color_limits(coloring)
         return (
             f'<ul class="key"><li>{escape(coloring.title)}: {low:.3g} <span class="gradient" role="img" '
@@ -272,38 +213,36 @@ def _color_key(coloring):
     return _key(items)
 
 
-def _dimension(content):
-    curve = content.dimension
+def _dimension(content: ReportContent) -> Section:
+    curve, (dimension, share) = content.dimension, content.vote
     if curve is None:
-        return None
-    dimension, share = content.vote
+        return "", {}
     finding = (
         f"The largest gap between them tells the dimension: at ε̂ {share:.0%} of the evaluation points vote for {dimension}."
         if dimension
         else "At ε̂ no evaluation point has neighbors."
     )
     text = f"Singular values of small neighborhoods count the directions in which the data extends. {finding}"
-    key = [("line", "@curve", "σ of the tangent directions"), ("line", "@artifact", "σ of the others")]
-    key.append(("line", "@choice", "dimension that most points vote for"))
-    if any(r.method == "clmr" and r.interval for r in content.rivals):
-        key.append(("box", "@band", "scales at which singular values tell signal from noise (clmr)"))
-    shown = min(8, curve.singular_values.shape[1])
-    rows = [
-        (f"{e:.5g}", str(vote), f"{share:.0%}", *(f"{value:.4g}" for value in values[:shown]))
-        for e, vote, share, values in zip(curve.bandwidths, curve.votes, curve.shares, curve.singular_values, strict=True)
+    key = [
+        ("line", "@curve", "σ of the tangent directions"),
+        ("line", "@artifact", "σ of the others"),
+        ("line", "@choice", "dimension that most points vote for"),
     ]
-    table = _table(("ε", "dimension", "share", *(f"σ{k + 1}" for k in range(shown))), rows)
+    if content.range_of_scales is not None:
+        key.append(("box", "@band", "scales at which singular values tell signal from noise (clmr)"))
+    columns = {
+        "ε": _cells(curve.bandwidths, ".5g"),
+        "dimension": _cells(curve.votes, "d"),
+        "share": _cells(curve.shares, ".0%"),
+        **{f"σ{k + 1}": _cells(values, ".4g") for k, values in enumerate(curve.singular_values.T[:8])},
+    }
     figure = dimension_figure(content)
     words = f"Local singular values against bandwidth; dimension {dimension} at the chosen one."
-    html = (
-        f'<section id="dimension"><h2>How many dimensions</h2><p>{text}</p>'
-        f"{_figure('dimensions', words, key, figure)}{_remark(content, 'dimension')}"
-        f"{_details('The numbers', table)}</section>"
-    )
-    return html, {"dimensions": figure}
+    parts = _figure("dimensions", words, key, figure), _remark(content, "dimension"), _numbers(_table(columns))
+    return _section("dimension", "How many dimensions", text, *parts), {"dimensions": figure}
 
 
-def _next(content):
+def _next(content: ReportContent) -> Section:
     blocks = "".join(
         f'<div class="snippet"><header><h3>{escape(snippet.title)}</h3>'
         f'<button type="button" data-copy="code{k}">Copy</button></header>'
@@ -311,28 +250,31 @@ def _next(content):
         for k, snippet in enumerate(content.snippets)
     )
     text = "X stands for your points, an array of one row each."
-    html = f'<section id="next"><h2>What to do next</h2><p>{text}</p><div class="snippets">{blocks}</div></section>'
-    return html, {}
+    return _section("next", "What to do next", text, f'<div class="snippets">{blocks}</div>'), {}
 
 
-def _foot(content, version):
-    parts = []
+def _foot(content: ReportContent, version: str) -> str:
+    features = ""
     if content.features:
         named = ", ".join(content.features[:_MOST_FEATURES_NAMED])
         more = len(content.features) - _MOST_FEATURES_NAMED
-        parts.append(f"Features: {escape(named)}{f' and {more} more' if more > 0 else ''}.")
-    parts.append(
-        f"Made by geolap {escape(version)}. The method: Perrault-Joncas &amp; Meilă, Improved Graph Laplacian via Geometric "
-        "Self-Consistency, arXiv:1406.0118. This file needs no network and sends nothing."
+        features = f"<p>Features: {escape(named)}{f' and {more} more' if more > 0 else ''}.</p>"
+    return (
+        f"{features}<p>Made by geolap {escape(version)}. The method: Perrault-Joncas &amp; Meilă, Improved Graph Laplacian "
+        "via Geometric Self-Consistency, arXiv:1406.0118. This file needs no network and sends nothing.</p>"
     )
-    return "".join(f"<p>{part}</p>" for part in parts)
 
 
-def _figure(name, words, key, figure):
+def _section(name: str, title: str, text: str, *parts: str) -> str:
+    paragraph = f"<p>{text}</p>" if text else ""
+    return f'<section id="{name}"><h2>{title}</h2>{paragraph}{"".join(parts)}</section>'
+
+
+def _figure(name: str, words: str, key: Iterable[Sequence[str]], figure: Figure) -> str:
     return f"<figure>{_chart(name, words, figure['layout']['height'])}{_key(key)}</figure>"
 
 
-def _chart(name, words, height):
+def _chart(name: str, words: str, height: int) -> str:
     return f'<div class="chart" id="{name}" role="img" aria-label="{escape(words)}" style="--height:{height}px"></div>'
 
 
@@ -348,7 +290,7 @@ _MARKS = {
 }
 
 
-def _key(items):
+def _key(items: Iterable[Sequence[str]]) -> str:
     marks = (
         f'<li><svg width="18" height="12" aria-hidden="true">{_MARKS[mark].format(f"var(--{color[1:]})")}</svg>'
         f"{escape(text)}</li>"
@@ -357,28 +299,34 @@ def _key(items):
     return f'<ul class="key">{"".join(marks)}</ul>'
 
 
-def _table(columns, rows, *, texts=(), chosen=lambda row: False):
+def _table(columns: dict[str, list[str]], chosen: Sequence[bool] = ()) -> str:
+    """Columns of words, escaped, some rows chosen; nothing if there are no rows."""
+    rows = list(zip(*columns.values(), strict=True))
     if not rows:
         return ""
-    kinds = [' class="text"' if column in texts else "" for column in columns]
+    kinds = [' class="text"' if column in _PROSE else "" for column in columns]
     head = "".join(f'<th scope="col"{kind}>{escape(column)}</th>' for column, kind in zip(columns, kinds, strict=True))
     body = "".join(
-        f"<tr{' class=chosen' if chosen(row) else ''}>"
+        f"<tr{' class=chosen' if chosen and chosen[k] else ''}>"
         + "".join(f"<td{kind}>{escape(cell)}</td>" for cell, kind in zip(row, kinds, strict=True))
         + "</tr>"
-        for row in rows
+        for k, row in enumerate(rows)
     )
     return f'<div class="table" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _details(title, html):
-    return f"<details><summary>{title}</summary>{html}</details>"
+def _cells(values: Iterable[Any], form: str, missing: str = "") -> list[str]:
+    return [missing if value is None else format(value, form) for value in values]
 
 
-def _remark(content, part):
+def _numbers(*tables: str) -> str:
+    return f"<details><summary>The numbers</summary>{''.join(tables)}</details>"
+
+
+def _remark(content: ReportContent, part: str) -> str:
     text = content.remarks.get(part)
     return f'<p class="remark">{escape(text)}</p>' if text else ""
 
 
-def _range(interval):
-    return f"{interval[0]:.4g} – {interval[1]:.4g}"
+def _range(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f"{interval[0]:.4g} – {interval[1]:.4g}"

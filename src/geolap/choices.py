@@ -1,0 +1,48 @@
+"""Names that users choose by.  Nothing is loaded here, so that ``geolap --help`` and completion in a shell are quick.
+
+`RULES` is where a rule is registered: `geolap.selectors.METHODS`, the names in ``geolap``, the choices of the command line
+with their help, and the API page follow.
+"""
+
+from typing import NamedTuple
+
+__all__ = ["ENGINES", "RULES", "Rule"]
+
+
+class Rule(NamedTuple):
+    """A way to choose ε.
+
+    Attributes
+    ----------
+    module, selector : str
+        Where its class is in `geolap.selectors`, and what it is called.
+    words : str
+        What it does.
+    quick_up_to : int
+        Points up to which it answers within seconds; a report asks it of no more.
+    all_pairs : bool
+        Whether its time grows with the square of the number of points.
+    """
+
+    module: str
+    selector: str
+    words: str
+    quick_up_to: int = 0
+    all_pairs: bool = False
+
+
+RULES = {
+    "gc": Rule("geometric_consistency", "GeometricConsistency", "geometric consistency"),
+    "rec": Rule("reconstruction", "Reconstruction", "reconstruction of points from their neighbors", 20_000),
+    "cv": Rule("cross_validation", "CrossValidation", "cross-validation of labels"),
+    "bgh": Rule("kernel_sum", "KernelSum", "steepest growth of the kernel sum", 10_000, all_pairs=True),
+    "semigroup": Rule("semigroup", "Semigroup", "error of the semigroup property", 2000, all_pairs=True),
+    "clmr": Rule("multiscale_svd", "MultiscaleSVD", "singular values over scales", 20_000),
+    "lcmc": Rule("local_continuity", "LocalContinuity", "neighbors that a map keeps"),
+    "singer": Rule("singer", "SingerRate", "optimal rate from a small pilot sample"),
+    "median": Rule("distances", "MedianDistance", "median of all distances", 20_000),
+    "knn": Rule("distances", "NeighborDistance", "distance to the k-th neighbor", 20_000),
+}
+
+# Where sums over all points run; "auto" takes the one that suits the points.
+ENGINES = ("auto", "dense", "tiled", "cells", "device")

@@ -1,0 +1,101 @@
+"""What to do with the answer: a sentence for each status, and code to copy."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ...kernel import convert_bandwidth
+from ...selection import Selection, Status
+
+__all__ = ["ADVICE", "Advice", "Snippet", "snippets_for"]
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """Code to copy."""
+
+    title: str
+    code: str
+
+
+class Advice(NamedTuple):
+    """The answer around its bandwidth, with a place for the name of the data, and what to try next."""
+
+    before: str
+    after: str
+    title: str
+    code: str
+
+
+_LOOK_FURTHER = "Look further", "print(geolap.select_bandwidth(X, max_share=0.4).explain())"
+_ASK_GEOMETRY = "Ask the geometry instead", "print(geolap.select_bandwidth(X).explain())"
+_USE = "Use the bandwidth "
+ADVICE = {
+    Status.INTERIOR: Advice(_USE, " for {}.", "See what every rule says", "print(geolap.compare_bandwidths(X))"),
+    Status.SEVERAL: Advice(
+        _USE,
+        " for {}, but look at its other scales too.",
+        "Look at the map at every scale",
+        "for minimum in geolap.select_bandwidth(X).minima:\n"
+        "    geolap.LaplacianEigenmap(bandwidth=minimum.bandwidth).fit_transform(X)",
+    ),
+    Status.LOWER_ELSEWHERE: Advice(_USE, " for {}, and look at the ends of the curve.", *_LOOK_FURTHER),
+    Status.FLAT: Advice(
+        "",
+        " is no more than a guess: no bandwidth stands out for {}.",
+        "Ask more points",
+        "print(geolap.select_bandwidth(X, n_sample=1000).explain())",
+    ),
+    Status.LOWER_END: Advice(
+        "",
+        " is no answer: no local scale was found for {}.",
+        "Remove duplicates and ask again",
+        "X = sorted(set(map(tuple, X)))\nprint(geolap.select_bandwidth(X).explain())",
+    ),
+    Status.UPPER_END: Advice("", " is only a bound: no minimum was found below it for {}.", *_LOOK_FURTHER),
+    Status.FALLS_APART: Advice(
+        "",
+        " fits best, but there the graph of {} falls apart.",
+        "Let the bandwidth vary from place to place",
+        "print(geolap.select_bandwidth(X, local_scale=10).explain())",
+    ),
+    Status.NO_LIMIT: Advice("", " is a stopgap for {}: its range of scales has an open end.", *_ASK_GEOMETRY),
+    Status.RULE: Advice("", " is what a rule of thumb says for {}.", *_ASK_GEOMETRY),
+}
+
+
+def snippets_for(
+    selection: Selection, *, n_clusters: int = 8, outliers: bool = False, directions: int | None = None
+) -> tuple[Snippet, ...]:
+    """Code for what comes next.
+
+    ``outliers``: whether they take the first coordinates of the map; ``directions``: how many the data has, if more than
+    were compared.
+    """
+    gamma = convert_bandwidth(selection.bandwidth, target="gamma")
+    advice = ADVICE[selection.status]
+    snippets = [
+        Snippet(
+            "Build with this bandwidth",
+            f"bandwidth = {selection.bandwidth:.6g}\n"
+            "laplacian = geolap.GraphLaplacian(bandwidth).fit(X).laplacian_\n"
+            "embedding = geolap.LaplacianEigenmap(n_components=2, bandwidth=bandwidth).fit_transform(X)",
+        )
+    ]
+    if outliers:
+        code = (
+            "eigenmap = geolap.LaplacianEigenmap(local_scale=10).fit(X)  # a bandwidth that varies\n"
+            "embedding = eigenmap.embedding_"
+        )
+        snippets.append(Snippet("Map the data without the pull of outliers", code))
+    if directions is not None:
+        code = f"selection = geolap.select_bandwidth(X, working_dim={directions})\nprint(selection.explain())"
+        snippets.append(Snippet("Compare as many directions as the data has", code))
+    snippets.append(Snippet(advice.title, advice.code))
+    elsewhere = Snippet(
+        "Use it in scikit-learn",
+        "from sklearn.cluster import SpectralClustering\n\n"
+        f"gamma = {gamma:.6g}  # exp(−gamma d²) = exp(−d²/ε²)\n"
+        f'clusters = SpectralClustering(n_clusters={max(n_clusters, 2)}, affinity="rbf", gamma=gamma).fit_predict(X)',
+    )
+    first, *others = (replace(snippet, code=f"import geolap\n\n{snippet.code}") for snippet in snippets)
+    return first, elsewhere, *others
