@@ -92,8 +92,9 @@ def compare(
     warn_of_pairs(run, len(table.points), methods)
     from ..selectors.comparison import COLUMNS, compare_bandwidths
 
-    settings = {"random_state": run.seed, "engine": engine, "n_jobs": run.n_jobs}
-    comparison = compare_bandwidths(table.points, methods or None, y=table.labels, **settings)
+    comparison = compare_bandwidths(
+        table.points, methods or None, y=table.labels, random_state=run.seed, engine=engine, n_jobs=run.n_jobs
+    )
     rows = comparison.as_dicts()
     write_columns(run, output, {key: [row[key] for row in rows] for key in rows[0]}, "table")
     write_page(run, report, table, comparison=comparison)
