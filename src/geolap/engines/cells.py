@@ -178,16 +178,16 @@ class CellsEngine:
         first = _power_of_two(FEWEST_CELLS / share)
         if 2 * first < n and len(places) * n > _FEW_PAIRS:
             checked = places[spread_rows(len(places), CHECKED)]
-            truth = self._sums(self._cells(min(n, FINER * first)), checked, eps, alone=True)
+            truth = self._sums(self._cells(min(n, FINER * first)), checked, eps, separately=True)
             for n_cells in takewhile(lambda n_cells: 2 * n_cells < n, first * 2 ** np.arange(int(np.log2(FINER)))):
                 cells = self._cells(int(n_cells))
-                yield cells, degree_error(self._sums(cells, checked, eps, alone=True), truth)
+                yield cells, degree_error(self._sums(cells, checked, eps, separately=True), truth)
             if len(places) * n > _MOST_PAIRS:
                 return
         yield self._cells(n), 0.0
 
-    def _sums(self, cells, places, eps, alone=False):
-        starts = np.arange(len(places)) if alone else runs_of(places)
+    def _sums(self, cells, places, eps, separately=False):
+        starts = np.arange(len(places)) if separately else runs_of(places)
         rho = self._rho[places]
         sums = cells.sums(self._X[places], eps, starts, rho=rho, cutoff=self._cutoff, n_jobs=self._n_jobs)
         return np.maximum(sums, 1.0)  # the weight of the point itself

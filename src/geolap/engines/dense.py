@@ -51,8 +51,8 @@ class DenseEngine:
                 Y = tangent_basis(A, W[k], working_dim) @ A.T
                 H[k, m] = dual_metric(Y, P[k], eps * self._rho[i])
                 drifts[k, m] = drift(Y, P[k], eps * self._rho[i])
-            alone = self._others(eps)[sample].sum(axis=1) < NO_NEIGHBORS
-            H[alone, m], drifts[alone, m] = 0.0, 0.0
+            isolated = self._others(eps)[sample].sum(axis=1) < NO_NEIGHBORS
+            H[isolated, m], drifts[isolated, m] = 0.0, 0.0
             effective[:, m] = W.sum(axis=1) ** 2 / (W**2).sum(axis=1)
         return LocalMetrics(H, effective, drifts)
 

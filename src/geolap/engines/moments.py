@@ -131,8 +131,8 @@ def metrics_from(moments, eps, dim, *, rho=1.0, thinned=1.0) -> LocalMetrics:
     C = C - offset[:, :, None] * first2[:, None, :] - first2[:, :, None] * offset[:, None, :]
     C += (s2 + here)[:, None, None] * offset[:, :, None] * offset[:, None, :]
     V = np.linalg.eigh(C)[1][:, :, : -dim - 1 : -1].transpose(0, 2, 1)
-    alone = s < NO_NEIGHBORS
-    over = np.where(alone, 0.0, 1.0 / np.where(alone, 1.0, sv + density_here))
+    isolated = s < NO_NEIGHBORS
+    over = np.where(isolated, 0.0, 1.0 / np.where(isolated, 1.0, sv + density_here))
     H = (2.0 / (eps * rho) ** 2 * over)[:, None, None] * (V @ B @ V.transpose(0, 2, 1))
     drift = 2.0 / (eps * rho) * over * np.linalg.norm((V @ first_v[:, :, None])[:, :, 0], axis=1)
     return LocalMetrics(H[:, None], (thinned * (here + s) ** 2 / (here + s2))[:, None], drift[:, None])

@@ -86,10 +86,10 @@ class KernelGraph:
 
     def transition(self):
         """P, whose rows sum to 1."""
-        alone = self._sums == 0
+        isolated = self._sums == 0
         P = self._scaled(self.density * _inverse(self._sums), self.density)
-        if alone.any():
-            stay = alone.astype(P.dtype)
+        if isolated.any():
+            stay = isolated.astype(P.dtype)
             P = P + (sparse.diags_array(stay, format="csr") if sparse.issparse(P) else np.diag(stay))
         return P
 
