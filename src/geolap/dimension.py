@@ -48,13 +48,13 @@ class DimensionEstimate:
     bandwidth: float
     selection: Selection | None = field(default=None, repr=False)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (
             f"Dimension {self.vote} at bandwidth {self.bandwidth:.4g}, for which {self.share:.0%} of {len(self.per_point)} "
             "evaluation points vote"
         )
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         from .display.notebook import card, table
 
         votes = np.bincount(self.per_point, minlength=2)

@@ -47,12 +47,12 @@ class Cost:
         """Whether there is memory enough."""
         return self.memory <= self.available
 
-    def __str__(self):
+    def __str__(self) -> str:
         enough = "" if self.fits else f", more than the {in_words(self.available)} that there are"
         return f"{self.engine}: about {_duration(self.seconds)} and {in_words(self.memory)} of memory{enough}"
 
 
-def selection_cost(engine, n, r, *, n_sample=200, n_jobs=1) -> Cost:
+def selection_cost(engine: str, n: int, r: int, *, n_sample: int = 200, n_jobs: int = 1) -> Cost:
     """Of choosing ε for n points with r features with the engine of that name."""
     m = _SCANNED + _REFINED
     if engine == "dense":
@@ -67,7 +67,7 @@ def selection_cost(engine, n, r, *, n_sample=200, n_jobs=1) -> Cost:
     return Cost(engine, selection_memory(engine, n, r, n_sample=n_sample), _seconds(work, n_jobs), available_memory())
 
 
-def selection_memory(engine, n, r, *, n_sample=200) -> float:
+def selection_memory(engine: str, n: float, r: int, *, n_sample: int = 200) -> float:
     """Bytes at the peak of a selection, beside the points themselves."""
     n = float(n)  # whose square may be more than an integer of fixed size holds
     needed = {
@@ -80,17 +80,26 @@ def selection_memory(engine, n, r, *, n_sample=200) -> float:
     return needed[engine] + _BASE
 
 
-def neighbor_entries(n, n_neighbors) -> float:
+def neighbor_entries(n: int, n_neighbors: int) -> float:
     """Entries of a graph of nearest neighbors: of two neighbors, half have each other."""
     return 1.5 * n * n_neighbors
 
 
-def graph_memory(entries) -> float:
+def graph_memory(entries: float) -> float:
     """Bytes at the peak, while a sparse graph of so many entries is built and worked on."""
     return 55.0 * entries + _BASE
 
 
-def map_cost(engine, n, r, *, n_neighbors, n_landmarks=None, n_sample=200, n_jobs=1) -> Cost:
+def map_cost(
+    engine: str,
+    n: int,
+    r: int,
+    *,
+    n_neighbors: int,
+    n_landmarks: int | None = None,
+    n_sample: int = 200,
+    n_jobs: int = 1,
+) -> Cost:
     """Of a map of n points with r features: joined with their nearest, or carried by landmarks, ε chosen as well.
 
     The engine chooses it for landmarks; over nearest neighbors these pairs alone count.
@@ -107,12 +116,12 @@ def map_cost(engine, n, r, *, n_neighbors, n_landmarks=None, n_sample=200, n_job
     return Cost("neighbors", graph_memory(entries) + 40.0 * n * r, _seconds(work, n_jobs), available_memory())
 
 
-def _seconds(work, n_jobs):
+def _seconds(work: float, n_jobs: int) -> float:
     return work * 1e-9 * _nanoseconds() / n_jobs
 
 
 @cache
-def _nanoseconds():
+def _nanoseconds() -> float:
     """For one weight on one thread, here and now."""
     A, W = np.ones((256, 16), dtype=np.float32), np.empty((256, 1024), dtype=np.float32)
     B = np.full((16, 1024), -0.1, dtype=np.float32)
@@ -125,7 +134,7 @@ def _nanoseconds():
     return best / W.size * 1e9
 
 
-def _duration(seconds):
+def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"

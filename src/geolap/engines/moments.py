@@ -9,7 +9,10 @@ over the points elsewhere, and the number and the density weights of those at x_
 number of chunks.  The products are formed in the precision in which the columns are kept, and added up in double.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..kernel import gaussian
 from ..threads import Scratch
@@ -30,8 +33,8 @@ _FAR = 1e9
 class Columns:
     """Points in the order of a k-d tree, in runs, each kept (in single precision) about a center of its own."""
 
-    def __init__(self, points, rho=None, dtype=np.float32):
-        self.size, self.rho = len(points), rho
+    def __init__(self, points: np.ndarray, rho: np.ndarray | None = None, dtype: DTypeLike = np.float32) -> None:
+        self.size, self.rho = len(points), np.ones(len(points)) if rho is None else rho
         self._boxes = Boxes(points, _RUN)
         starts = np.arange(0, len(points), _RUN)
         self._centers = np.add.reduceat(points, starts) / np.diff(starts, append=len(points))[:, None]
@@ -39,28 +42,28 @@ class Columns:
         about[: len(points)] = points - np.repeat(self._centers, _RUN, axis=0)[: len(points)]
         self._about = about.reshape(len(starts), _RUN, -1)
 
-    def near(self, x, distance):
+    def near(self, x: np.ndarray, distance: float) -> np.ndarray:
         """Numbers of the runs that may hold points closer than that to x."""
         return self._boxes.within(distance, x, x)
 
-    def points(self, runs):
+    def points(self, runs: np.ndarray) -> np.ndarray:
         """Indices of the points in those runs."""
         return self._boxes.points(runs)
 
-    def seen(self, runs):
+    def seen(self, runs: Iterable[np.ndarray]) -> np.ndarray:
         """Indices of the points in any of several lists of runs, ascending."""
         seen = np.zeros(self.size, dtype=bool)
         for some in runs:
             seen[self.points(some)] = True
         return np.flatnonzero(seen)
 
-    def padded(self, values, fill):
+    def padded(self, values: np.ndarray, fill: float) -> np.ndarray:
         """Values of the points, with others for those that only fill up the last run, run by run."""
         full = np.full(len(self._about) * _RUN, fill, dtype=float)
         full[: self.size] = values
         return full.reshape(-1, _RUN)
 
-    def differences(self, x, runs, scratch: Scratch):
+    def differences(self, x: np.ndarray, runs: np.ndarray, scratch: Scratch) -> np.ndarray:
         """x_j − x (n, r) for all points of those runs, those that fill up among them."""
         A = scratch.array("A", (len(runs), *self._about.shape[1:]), self._about.dtype)
         self._about.take(runs, axis=0, out=A, mode="clip")
@@ -68,12 +71,12 @@ class Columns:
         return A.reshape(-1, len(x))
 
 
-def n_moments(r) -> int:
+def n_moments(r: int) -> int:
     """Numbers that `row_moments` gives for r features."""
     return 5 + 3 * r + 2 * r * r
 
 
-def own_columns(here, thinned):
+def own_columns(here: np.ndarray, thinned: float) -> np.ndarray:
     """What an evaluation point and its duplicates weigh, in units of a column behind which ``thinned`` points stand.
 
     The point itself is only one; duplicates are a sample like all others.
@@ -81,7 +84,18 @@ def own_columns(here, thinned):
     return np.maximum(here - 1.0, 0.0) + 1.0 / thinned
 
 
-def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cutoff=None, scratch: Scratch):
+def row_moments(
+    x: np.ndarray,
+    columns: Columns,
+    runs: np.ndarray,
+    reach: float,
+    density: np.ndarray,
+    eps: float,
+    *,
+    rho: np.ndarray | None = None,
+    cutoff: float | None = None,
+    scratch: Scratch,
+) -> np.ndarray:
     """The sums (q,) of one evaluation point x (r,) over some runs of columns, as far as ``reach``.
 
     ``density`` and ``rho``, the products ρ_i ρ_j of local scales, are given for all runs (n_runs, run).
@@ -109,7 +123,7 @@ def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cut
     )
 
 
-def _second(A, weights, scratch):
+def _second(A: np.ndarray, weights: np.ndarray, scratch: Scratch) -> np.ndarray:
     """Σ w a aᵀ, flat."""
     largest = weights.max(initial=0.0)
     if largest < NO_NEIGHBORS:
@@ -119,7 +133,9 @@ def _second(A, weights, scratch):
     return largest * (B.T @ B).ravel()
 
 
-def metrics_from(moments, eps, dim, *, rho=1.0, thinned=1.0) -> LocalMetrics:
+def metrics_from(
+    moments: np.ndarray, eps: float, dim: int, *, rho: float | np.ndarray = 1.0, thinned: float = 1.0
+) -> LocalMetrics:
     """What is found at one bandwidth from the sums (n, q); ``thinned`` points stand behind each column."""
     r = int(np.sqrt((moments.shape[1] - 5) / 2.0 + 0.5625) - 0.75 + 0.5)  # the inverse of `n_moments`
     here, density_here, s, s2, sv = moments[:, :5].T

@@ -22,12 +22,12 @@ _TARGETS, _SOURCES = 128, 128
 _WIDTH = 64
 
 
-def has_fused_kernel():
+def has_fused_kernel() -> bool:
     """Whether Triton is there."""
     return find_spec("triton") is not None
 
 
-def rung_ladders(epsilons):
+def rung_ladders(epsilons: np.ndarray) -> list[tuple[float, list[tuple[int, int]]]]:
     """Bandwidths in groups that one exponential serves: for each the widest, and (column, squarings) of all."""
     found: list[tuple[float, list[tuple[int, int]]]] = []
     for column in np.argsort(-np.asarray(epsilons), kind="stable"):
@@ -42,7 +42,7 @@ def rung_ladders(epsilons):
     return found
 
 
-def fused_row_sums(X, epsilons):
+def fused_row_sums(X: torch.Tensor, epsilons: np.ndarray) -> np.ndarray:
     """Σ_{j≠i} W_ij (N, m) of the points X (N, r), a tensor on a GPU about its center, as a NumPy array."""
     from .row_sum_triton import row_sum_kernel  # Triton is there: see `has_fused_kernel`
 

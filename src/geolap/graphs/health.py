@@ -59,7 +59,7 @@ class GraphHealth:
     nonzeros: int
     bytes: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         parts = (
             "connected"
             if self.components == 1
@@ -71,7 +71,7 @@ class GraphHealth:
             f"{self.nonzeros:.3g} nonzeros, {self.bytes / 2**20:.3g} MiB"
         )
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         from ..display.notebook import card, table
 
         least, lower, median, upper, most = (f"{q:.3g}" for q in self.effective_neighbors)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import check_random_state
 
@@ -12,6 +12,11 @@ from ..graphs.health import GraphHealth, graph_health
 from ..points import Points
 from ..selection import Selection
 from . import METHODS, selector_named
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..display.plots import ComparisonDisplay
 
 __all__ = ["Comparison", "ComparisonRow", "compare_bandwidths"]
 
@@ -26,7 +31,7 @@ class ComparisonRow:
     health: GraphHealth
     seconds: float
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The row as plain values, for a table."""
         low, high = self.selection.interval or (None, None)
         return {
@@ -51,14 +56,14 @@ class Comparison:
     def __iter__(self) -> Iterator[ComparisonRow]:
         return iter(self.rows)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rows)
 
-    def as_dicts(self):
+    def as_dicts(self) -> list[dict[str, Any]]:
         """Rows as plain values: ``pandas.DataFrame(comparison.as_dicts())``."""
         return [row.as_dict() for row in self.rows]
 
-    def __str__(self):
+    def __str__(self) -> str:
         lines = [
             f"{'method':<10}{'bandwidth':>10}  {'interval':<19}{'neighbors':>10}{'parts':>7}{'alone':>7}{'seconds':>9}"
             "  status"
@@ -81,13 +86,13 @@ class Comparison:
         best = max(groups, key=len, default=[])
         return tuple(best) if len(best) > 1 else ()
 
-    def plot(self, ax=None):
+    def plot(self, ax: "Axes | None" = None) -> "ComparisonDisplay":
         """Draw every rule's curve on one log axis; returns a `geolap.display.plots.ComparisonDisplay`."""
         from ..display.plots import ComparisonDisplay
 
         return ComparisonDisplay(self).plot(ax=ax)
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         from ..display.notebook import card, paragraph, table
 
         rows = [
