@@ -4,7 +4,7 @@ Nothing is loaded before it is used (PEP 562), so that ``import geolap`` and ``g
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import shown
 from .choices import RULES
@@ -89,7 +89,7 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .selectors.singer import SingerRate as SingerRate
 else:
 
-    def __getattr__(name):
+    def __getattr__(name: str) -> Any:
         if name in _HOME:
             value = getattr(import_module(f".{_HOME[name]}", __name__), name)
         elif name in _PUBLIC:
@@ -106,5 +106,5 @@ shown.cards.found_in("geolap.display.notebook")
 shown.pages.found_in("geolap.display.report")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})

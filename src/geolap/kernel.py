@@ -10,8 +10,9 @@ exponential serves every bandwidth of a *ladder* ``ε, ε/√2, ε/2, …``.  An
 of the weight 1 that a point gives itself.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,7 @@ LOWEST_EXPONENT = -700.0
 _LONGEST_LADDER = 16
 
 
-def convert_bandwidth(value, *, source="bandwidth", target="bandwidth"):
+def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "bandwidth") -> float | np.ndarray:
     """Convert a bandwidth between geolap's convention and others.
 
     Parameters
@@ -78,13 +79,13 @@ def convert_bandwidth(value, *, source="bandwidth", target="bandwidth"):
     return float(converted) if np.ndim(converted) == 0 else converted
 
 
-def gaussian(sqdist, bandwidth, *, cutoff=None):
+def gaussian(sqdist: np.ndarray, bandwidth: float, *, cutoff: float | None = None) -> np.ndarray:
     """Weights W_ij = exp(−d²/ε²) from squared distances, zero beyond ``cutoff``·ε."""
     W = np.exp(-sqdist / bandwidth**2)
     return W if cutoff is None else np.where(sqdist <= (cutoff * bandwidth) ** 2, W, 0.0)
 
 
-def reach(bandwidth):
+def reach(bandwidth: float) -> float:
     """Distance beyond which a weight is negligible next to the weight 1 of the point itself."""
     return np.sqrt(_NEGLIGIBLE_EXPONENT) * bandwidth
 
@@ -107,7 +108,7 @@ class Ladder:
     squarings: tuple[int, ...]
 
 
-def ladders(bandwidths) -> list[Ladder]:
+def ladders(bandwidths: Sequence[float] | np.ndarray) -> list[Ladder]:
     """Arrange bandwidths into ladders; a bandwidth that fits none is a ladder of one step.
 
     A grid of ratio √2 is one ladder, a grid of ratio 2^(1/4) two interleaved ones.
@@ -137,7 +138,9 @@ def ladders(bandwidths) -> list[Ladder]:
     ]
 
 
-def ladder_weights(sqdist, ladder, out, *, cutoff=None) -> Iterator[tuple[int, float, np.ndarray]]:
+def ladder_weights(
+    sqdist: np.ndarray, ladder: Ladder, out: np.ndarray, *, cutoff: float | None = None
+) -> Iterator[tuple[int, float, np.ndarray]]:
     """Walk down a ladder: yields ``(column, bandwidth, W)``, each W from the last by squaring in place.
 
     ``sqdist`` may hold ``inf`` for pairs to ignore (the diagonal); their weight becomes 1e-304.  ``W`` is ``out`` itself

@@ -19,11 +19,14 @@ with λ = 1 (and Δ_M f + 2(1 − λ) ∇log q · ∇f otherwise, q the density 
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-__all__ = ["LocalScale", "density_weights", "laplacian", "log_density_weights", "scaled_rows", "transition"]
+__all__ = ["LocalScale", "Matrix", "density_weights", "laplacian", "log_density_weights", "scaled_rows", "transition"]
+
+Matrix: TypeAlias = np.ndarray | sparse.csr_array
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class LocalScale:
     intrinsic_dim: float
 
 
-def density_weights(degrees, *, renormalization=1.0, scale: LocalScale | None = None):
+def density_weights(degrees: np.ndarray, *, renormalization: float = 1.0, scale: LocalScale | None = None) -> np.ndarray:
     """Density weights v (N, ...) from the degrees (N, ...) of all points, divided by their maximum; 0 where a degree is 0.
 
     A common factor drops out of P; dividing by it keeps powers of very different degrees within floating-point range.
@@ -52,7 +55,7 @@ def density_weights(degrees, *, renormalization=1.0, scale: LocalScale | None = 
         return np.exp(logs - np.maximum(logs.max(axis=0), -700.0))
 
 
-def log_density_weights(degrees, *, renormalization=1.0, scale: LocalScale | None = None):
+def log_density_weights(degrees: np.ndarray, *, renormalization: float = 1.0, scale: LocalScale | None = None) -> np.ndarray:
     """log v (N, ...), −inf for points whose degree is 0."""
     some = degrees > 0
     logs = np.where(some, -renormalization * np.log(np.where(some, degrees, 1.0)), -np.inf)
@@ -63,13 +66,13 @@ def log_density_weights(degrees, *, renormalization=1.0, scale: LocalScale | Non
     return logs
 
 
-def transition(W, weights):
+def transition(W: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Rows of P from the same rows of W (n, N) and the density weights of all points (N,)."""
     P = W * weights
     return P / P.sum(axis=-1, keepdims=True)
 
 
-def laplacian(P, bandwidth):
+def laplacian(P: Matrix, bandwidth: float | np.ndarray) -> Matrix:
     """L = (4/ε²)(P − I) for all rows of P (N, N), dense or sparse; the bandwidth is one number, or one for each row."""
     factor = (4.0 / np.broadcast_to(bandwidth, (P.shape[0],)) ** 2).astype(P.dtype)
     if sparse.issparse(P):
@@ -77,7 +80,9 @@ def laplacian(P, bandwidth):
     return factor[:, None] * (P - np.eye(len(P), dtype=P.dtype))
 
 
-def scaled_rows(A, *, rows=None, columns=None):
+def scaled_rows(
+    A: sparse.csr_array, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
+) -> sparse.csr_array:
     """diag(rows) A diag(columns) of a CSR matrix; exactly symmetric if A is symmetric and both are the same.
 
     Only the values are copied; the sparsity pattern is shared.

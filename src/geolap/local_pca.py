@@ -29,7 +29,7 @@ def local_singular_values(
     X, unit = points.box, points.unit
     steps = ladders(in_unit(bandwidths, unit))
 
-    def of(i):
+    def of(i: int) -> np.ndarray:
         sqdist = cdist(X[i : i + 1], X, "sqeuclidean")
         order = np.argsort(sqdist[0])
         sqdist = sqdist[:, order]

@@ -14,17 +14,17 @@ import numpy as np
 __all__ = ["departure", "drift", "dual_metric"]
 
 
-def dual_metric(Y, P, bandwidth):
+def dual_metric(Y: np.ndarray, P: np.ndarray, bandwidth: float | np.ndarray) -> np.ndarray:
     """H (..., d, d) from coordinates Y (..., d, n) about each point, its row P (..., n) and the bandwidth (...)."""
     return (2.0 / np.asarray(bandwidth)[..., None, None] ** 2) * ((Y * P[..., None, :]) @ np.swapaxes(Y, -1, -2))
 
 
-def drift(Y, P, bandwidth):
+def drift(Y: np.ndarray, P: np.ndarray, bandwidth: float | np.ndarray) -> np.ndarray:
     """(ε/2) ‖Σ_j L_ij y_j‖ = (2/ε) ‖Σ_j P_ij y_j‖ (...) of coordinates Y (..., d, n), rows P (..., n), bandwidths (...)."""
     return (2.0 / np.asarray(bandwidth)) * np.linalg.norm((Y @ P[..., None])[..., 0], axis=-1)
 
 
-def departure(H, *, dual=True):
+def departure(H: np.ndarray, *, dual: bool = True) -> np.ndarray:
     """‖H − I‖ of each dual metric (..., d, d) in the spectral norm; with ``dual=False`` ‖H⁻¹ − I‖.
 
     The spectral norm is the largest absolute eigenvalue (equation 7).

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from .kernel import gaussian
+from .laplacian import Matrix
 from .points import in_unit
 
 __all__ = ["ZERO", "Pairs"]
@@ -30,14 +32,14 @@ class Pairs:
     unit : float
     """
 
-    sqdist: np.ndarray | sparse.csr_array
+    sqdist: Matrix
     unit: float
 
     @property
     def n_points(self) -> int:
         return self.sqdist.shape[0]
 
-    def scaled(self, rho) -> "Pairs":
+    def scaled(self, rho: np.ndarray) -> "Pairs":
         """Distances over √(ρ_i ρ_j)."""
         S: Any = self.sqdist
         if not sparse.issparse(S):
@@ -45,7 +47,7 @@ class Pairs:
         data = S.data / (np.repeat(rho, np.diff(S.indptr)) * rho[S.indices])
         return replace(self, sqdist=sparse.csr_array((np.maximum(data, ZERO), S.indices, S.indptr), shape=S.shape))
 
-    def weights(self, bandwidth, *, cutoff=None, dtype=float):
+    def weights(self, bandwidth: float, *, cutoff: float | None = None, dtype: DTypeLike = float) -> Matrix:
         """W of every pair, 1 on the diagonal, dense or sparse."""
         eps = in_unit([bandwidth], self.unit)[0]
         S: Any = self.sqdist

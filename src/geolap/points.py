@@ -228,7 +228,7 @@ def _chunks_of_file(X: np.memmap) -> Any:
     if not isinstance(X.base, mmap):  # part of a map
         return da.from_array(X, chunks=(rows, X.shape[1]), name=False)
 
-    def read(block_info=None):
+    def read(block_info: Any = None) -> np.ndarray:
         (first, last), _ = block_info[None]["array-location"]
         return np.array(np.memmap(file, dtype, "r", offset, shape, "F" if fortran else "C")[first:last])
 

@@ -4,7 +4,7 @@ It knows no geometry.  It works on a table of values, one row per evaluation poi
 spread over rows separates minima from noise.  All steps are in log ε.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,13 +40,13 @@ class Curve:
         return Curve(bandwidths, np.concatenate([self.values, other.values], axis=1)[:, first])
 
 
-def log_grid(low, high, steps_per_octave=STEPS_PER_OCTAVE):
+def log_grid(low: float, high: float, steps_per_octave: int = STEPS_PER_OCTAVE) -> np.ndarray:
     """Bandwidths of ratio 2^(1/4) (or with other steps per octave) from ``high`` down to at most ``low``, ascending."""
     steps = max(int(np.ceil(steps_per_octave * np.log2(high / low))), 8)
     return high * 2.0 ** (-np.arange(steps, -1, -1) / steps_per_octave)
 
 
-def local_minima(scores):
+def local_minima(scores: np.ndarray) -> list[int]:
     """Indices of interior local minima; the middle of a plateau."""
     found = []
     k = 1
@@ -60,7 +60,7 @@ def local_minima(scores):
     return [k for k in found if _barrier(scores, k)[1] > _RIPPLE * max(1.0, abs(scores[k]))]
 
 
-def _barrier(scores, k):
+def _barrier(scores: np.ndarray, k: int) -> tuple[int, float]:
     """The peak that the curve must cross from minimum k to a lower place, and its height above the minimum.
 
     On a side without a lower place, the path ends at the end of the curve.
@@ -79,10 +79,10 @@ def refine(
     curve: Curve,
     evaluate: Callable[[np.ndarray], np.ndarray],
     *,
-    sparing=False,
-    rule="global",
-    bound=np.inf,
-    tolerance=TOLERANCE,
+    sparing: bool = False,
+    rule: str = "global",
+    bound: float = np.inf,
+    tolerance: float = TOLERANCE,
 ) -> Curve:
     """The curve with every local minimum refined to the tolerance in log ε.
 
@@ -118,7 +118,7 @@ def refine(
     return curve
 
 
-def _quartic_guess(log, mean, k):
+def _quartic_guess(log: np.ndarray, mean: np.ndarray, k: int) -> float | None:
     """The minimum of the quartic through minimum k and two neighbors on each side; None near the ends."""
     around = slice(k - 2, k + 3)
     if k < 2 or k + 3 > len(log) or not np.isfinite(mean[around]).all():
@@ -128,7 +128,7 @@ def _quartic_guess(log, mean, k):
     return float(fine[np.argmin(quartic(fine))])
 
 
-def _probes(x, y, tolerance, guess=None):
+def _probes(x: np.ndarray, y: np.ndarray, tolerance: float, guess: float | None = None) -> list[float]:
     """Where to evaluate next for the minimum inside three points; nowhere if the outer two are within the tolerance."""
     if np.diff(x).max() <= tolerance:
         return []
@@ -140,7 +140,7 @@ def _probes(x, y, tolerance, guess=None):
     return [p for p in probes if x[0] < p < x[2] and np.abs(p - x).min() > 0.2 * step]
 
 
-def _vertex(x, y):
+def _vertex(x: np.ndarray, y: np.ndarray) -> float:
     """The minimum of the parabola through three points of which the middle is the lowest, kept between the outer two."""
     left, right = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
     if not (np.isfinite(left) and np.isfinite(right) and right > left):
@@ -150,7 +150,7 @@ def _vertex(x, y):
     return float(np.clip(vertex, x[0] + margin, x[2] - margin))
 
 
-def minima_of(curve: Curve, bound=np.inf) -> tuple[Minimum, ...]:
+def minima_of(curve: Curve, bound: float = np.inf) -> tuple[Minimum, ...]:
     """Every minimum of the curve with its depth and noise; those beyond ``bound`` are not local.
 
     A ripple that is within one scan step of a lower minimum, and not deeper than noise, belongs to that minimum.
@@ -163,7 +163,7 @@ def minima_of(curve: Curve, bound=np.inf) -> tuple[Minimum, ...]:
     return tuple(sorted(found, key=lambda m: m.bandwidth))
 
 
-def _all_minima(curve, bound):
+def _all_minima(curve: Curve, bound: float) -> Iterator[Minimum]:
     mean = curve.mean
     for k in local_minima(mean):
         peak, depth = _barrier(mean, k)
@@ -172,7 +172,9 @@ def _all_minima(curve, bound):
         yield Minimum(float(curve.bandwidths[k]), float(mean[k]), float(depth), noise, local)
 
 
-def choose(curve: Curve, minima, *, rule="global", bound=np.inf, ends=True) -> tuple[float, Status]:
+def choose(
+    curve: Curve, minima: Sequence[Minimum], *, rule: str = "global", bound: float = np.inf, ends: bool = True
+) -> tuple[float, Status]:
     """The bandwidth chosen by the rule, and its status.
 
     ``"global"`` takes the lowest minimum within the bound, ``"first"`` the smallest bandwidth that is a minimum by more
@@ -203,7 +205,7 @@ def choose(curve: Curve, minima, *, rule="global", bound=np.inf, ends=True) -> t
     return float(curve.bandwidths[lowest]), status
 
 
-def _is_lower(curve, k, bandwidth):
+def _is_lower(curve: Curve, k: int, bandwidth: float) -> bool:
     """Whether the curve at point k is below that at the bandwidth by more than noise."""
     at = int(np.argmin(np.abs(curve.bandwidths - bandwidth)))
     with np.errstate(invalid="ignore"):
@@ -211,14 +213,22 @@ def _is_lower(curve, k, bandwidth):
     return bool(difference.mean() > 2.0 * standard_error(difference))
 
 
-def standard_error(values) -> float:
+def standard_error(values: np.ndarray) -> float:
     """Standard error of the mean of the values; 0 for a single value."""
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def resampled_interval(
-    curve: Curve, bandwidth, minima, *, rule="global", bound=np.inf, random_state, level=0.95, n_resamples=500
-):
+    curve: Curve,
+    bandwidth: float,
+    minima: Sequence[Minimum],
+    *,
+    rule: str = "global",
+    bound: float = np.inf,
+    random_state: np.random.RandomState,
+    level: float = 0.95,
+    n_resamples: int = 500,
+) -> tuple[float, float] | None:
     """The interval of the choice when the evaluation points are resampled; None if the choice is not a minimum.
 
     It costs only sums, because the values at every evaluation point and bandwidth are known.  Each resample takes the lowest

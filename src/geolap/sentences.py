@@ -31,7 +31,7 @@ class Sentence(str):
         self.template, self.values = template, values
         return self
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[..., "Sentence"], tuple[str, dict[str, object]]]:
         return _restored, (self.template, self.values)
 
     def named(self, name: Callable[[str, str | None], str]) -> str:
@@ -44,17 +44,17 @@ def python_name(parameter: str, value: str | None) -> str:
     return parameter if value is None else f"{parameter}={value!r}"
 
 
-def _restored(template, values):
+def _restored(template: str, values: dict[str, object]) -> Sentence:
     return Sentence(template, **values)
 
 
 class _Words(dict):
     """Values by name; any other name is a parameter."""
 
-    def __init__(self, values, name):
+    def __init__(self, values: dict[str, object], name: Callable[[str, str | None], str]) -> None:
         super().__init__(values)
         self._name = name
 
-    def __missing__(self, key):
+    def __missing__(self, key: str) -> str:
         parameter, _, value = key.partition("=")
         return self._name(parameter, value or None)

@@ -16,6 +16,7 @@ so that the weight 1 of x_i itself does not swamp neighbors with weights many or
 dimensions the entries of C come from one matrix product with the products of coordinates; in many, C is never formed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -34,14 +35,16 @@ _NO_WEIGHT = 1e-200
 _MOST_STEPS = 40
 
 
-def tangent_basis(A, w, dim):
+def tangent_basis(A: np.ndarray, w: np.ndarray, dim: int) -> np.ndarray:
     """Orthonormal rows (dim, r), leading first, from coordinates A (N, r) about the point and its weights ``w`` (N,)."""
     p = w / w.sum()
     Z = p[:, None] * (A - p @ A)
     return np.linalg.eigh(Z.T @ Z)[1][:, : -dim - 1 : -1].T
 
 
-def tangent_finder(points, dim):
+def tangent_finder(
+    points: np.ndarray, dim: int
+) -> Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]:
     """A function that finds tangent coordinates at many evaluation points among ``points`` (N, r).
 
     Returns
@@ -59,7 +62,7 @@ def tangent_finder(points, dim):
 class _ByMatrix:
     """Forms C from moments: Σ w² x xᵀ for a group of evaluation points is one matrix product."""
 
-    def __init__(self, points, dim):
+    def __init__(self, points: np.ndarray, dim: int) -> None:
         self._points, self._dim = points, dim
         self._middle = points[:, :-1].mean(axis=0)
         across = np.ascontiguousarray((points[:, :-1] - self._middle).T)
@@ -68,12 +71,12 @@ class _ByMatrix:
         self._moments = np.concatenate([*(x * across[k:] for k, x in enumerate(across)), across, points[:, -1:].T])
         self._size = np.maximum.accumulate(np.abs(across).max(axis=0))
 
-    def __call__(self, origin, offset, at_center, w2, n):
+    def __call__(self, origin: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray, n: int) -> np.ndarray:
         C = self._matrices(origin, offset, at_center, w2)
         V = np.linalg.eigh(C)[1][:, :, : -self._dim - 1 : -1].transpose(0, 2, 1)
         return _coordinates(self._points[:n].T, origin, V)
 
-    def _matrices(self, origin, offset, at_center, w2):
+    def _matrices(self, origin: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray) -> np.ndarray:
         c, k = w2.shape
         r = offset.shape[1]
         mean = origin + offset - self._middle
@@ -103,14 +106,14 @@ class _ByIteration:
     (a vanishing gap, where the subspace itself is ill-defined) are diagonalized in full.
     """
 
-    def __init__(self, points, dim):
+    def __init__(self, points: np.ndarray, dim: int) -> None:
         self._points, self._across = points, np.ascontiguousarray(points.T)
         # Random directions, the same every time: a start within a symmetry of the data would never leave it.
         self._start = np.random.default_rng(0).standard_normal((dim, points.shape[1] - 1))
         self._start /= np.linalg.norm(self._start, axis=1, keepdims=True)
         self._scratch = np.empty(0)
 
-    def __call__(self, origin, offset, at_center, w2, n):
+    def __call__(self, origin: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray, n: int) -> np.ndarray:
         dim, r = self._start.shape
         length = np.linalg.norm(offset, axis=1, keepdims=True)
         block = np.broadcast_to(self._start, (len(offset), dim, r)).copy()
@@ -152,7 +155,7 @@ class _ByIteration:
             V[row] = eigh(C, subset_by_index=[r - dim, r - 1], overwrite_a=True, check_finite=False)[1][:, ::-1].T
         return _coordinates(self._across[:, :n], origin, V)
 
-    def _product(self, problem, Q):
+    def _product(self, problem: "_Problem", Q: np.ndarray) -> np.ndarray:
         """C q for vectors Q (c, b, r), every row with its own matrix."""
         c, b, r = Q.shape
         k = problem.w2.shape[1]
@@ -179,16 +182,16 @@ class _Problem:
     w2: np.ndarray
     scale: np.ndarray
 
-    def __getitem__(self, rows):
+    def __getitem__(self, rows: np.ndarray) -> "_Problem":
         return _Problem(*(getattr(self, field.name)[rows] for field in fields(self)))
 
-    def matrix(self, k, points):
+    def matrix(self, k: int, points: np.ndarray) -> np.ndarray:
         """C (r, r) of the k-th row."""
         A = points[: self.w2.shape[1], :-1] - self.origin[k] - self.offset[k]
         return self.scale[k] * ((A.T * self.w2[k]) @ A + self.at_center[k] * np.outer(self.offset[k], self.offset[k]))
 
 
-def _bordered(T, along):
+def _bordered(T: np.ndarray, along: np.ndarray) -> np.ndarray:
     """T (c, s, s) with the rows ``along`` (c, b, s + b) added below; only the lower triangle is used."""
     c, b, size = along.shape
     bordered = np.zeros((c, size, size))
@@ -197,21 +200,21 @@ def _bordered(T, along):
     return bordered
 
 
-def _coordinates(across, origin, V, out=None):
+def _coordinates(across: np.ndarray, origin: np.ndarray, V: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """V (x_j − x_i) (c, b, n) for V (c, b, r), the points in columns above a row of ones (r + 1, n), origins (c, r)."""
     c, b, _ = V.shape
     shifted = np.concatenate([V, -(V @ origin[:, :, None])], axis=2)
     return np.matmul(shifted.reshape(c * b, -1), across, out=out).reshape(c, b, -1)
 
 
-def _scale(w2):
+def _scale(w2: np.ndarray) -> np.ndarray:
     """The factor that brings the largest squared weight of each row to 1; 0 for rows without weights."""
     largest = w2.max(axis=1)
     some = largest > _NO_WEIGHT
     return np.where(some, 1.0 / np.where(some, largest, 1.0), 0.0)
 
 
-def _orthonormal(block, against):
+def _orthonormal(block: np.ndarray, against: np.ndarray) -> np.ndarray:
     """Gram–Schmidt on the rows of each block (c, b, r); a row that vanishes becomes zero and is ignored."""
     block = block.copy()
     for k in range(block.shape[1]):

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 from joblib import cpu_count
+from numpy.typing import DTypeLike
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
@@ -72,7 +73,7 @@ def in_order(
 class Scratch(threading.local):
     """Memory that each thread reuses: new memory costs page faults, which stop all threads."""
 
-    def array(self, name, shape, dtype=np.float64):
+    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> np.ndarray:
         """An uninitialized array; earlier contents under that name are lost."""
         size = int(np.prod(shape))
         if name not in self.__dict__ or self.__dict__[name].size < size or self.__dict__[name].dtype != dtype:
@@ -83,14 +84,14 @@ class Scratch(threading.local):
 _here = threading.local()
 
 
-def checkpoint():
+def checkpoint() -> None:
     """End the running task if its result is no longer needed."""
     if _here.stop.is_set():
         raise CancelledError
 
 
 @cache
-def _blas():
+def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -101,13 +102,13 @@ class _OneBlasThread:
     A separate thread does both, because the library lets only the thread that set the limit restore it.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
         self._leave = threading.Event()
         self._keeper = threading.Thread()
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         with self._lock:
             if self._users == 0:
                 held = threading.Event()
@@ -117,7 +118,7 @@ class _OneBlasThread:
                 held.wait()
             self._users += 1
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
@@ -125,7 +126,7 @@ class _OneBlasThread:
                 self._keeper.join()
 
     @staticmethod
-    def _keep(held, leave):
+    def _keep(held: threading.Event, leave: threading.Event) -> None:
         try:
             with _blas().limit(limits=1):
                 held.set()

@@ -4,6 +4,7 @@ Everything else in the package works on their small results.  An engine holds th
 and distances go in and out in the unit of the data.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,14 +38,14 @@ class LocalMetrics:
     degree_error: np.ndarray | None = None
 
     @classmethod
-    def joined(cls, parts, *, axis, degree_error=None) -> "LocalMetrics":
+    def joined(cls, parts: Sequence["LocalMetrics"], *, axis: int, degree_error: np.ndarray | None = None) -> "LocalMetrics":
         """Metrics of several groups of evaluation points (axis 0) or bandwidths (axis 1)."""
         H, effective, drift = (
             np.concatenate([getattr(part, name) for part in parts], axis=axis) for name in ("H", "effective", "drift")
         )
         return cls(H, effective, drift, degree_error)
 
-    def at(self, rows) -> "LocalMetrics":
+    def at(self, rows: np.ndarray) -> "LocalMetrics":
         """The metrics of some evaluation points, in that order."""
         return LocalMetrics(self.H[rows], self.effective[rows], self.drift[rows], self.degree_error)
 

@@ -24,7 +24,7 @@ class Block:
     With local scales ρ, distances are divided by √(ρ_i ρ_j).
     """
 
-    def __init__(self, X, first, last, rho=None):
+    def __init__(self, X: np.ndarray, first: int, last: int, rho: np.ndarray | None = None) -> None:
         self.rows = slice(first, last)
         self.points = X[first:last]
         self.rho = None if rho is None else rho[first:last]
@@ -33,12 +33,12 @@ class Block:
         self.about = self.points - self.center
         self.squares = np.einsum("nr,nr->n", self.about, self.about)
 
-    def distance(self, other):
+    def distance(self, other: "Block") -> float:
         """A lower bound on the distance of any two points of the blocks, divided by √(ρ_i ρ_j)."""
-        gap = np.linalg.norm(np.maximum(np.maximum(self.low - other.high, other.low - self.high), 0.0))
-        return gap if self.rho is None else gap / np.sqrt(self.rho.max() * other.rho.max())
+        gap = float(np.linalg.norm(np.maximum(np.maximum(self.low - other.high, other.low - self.high), 0.0)))
+        return gap if self.rho is None or other.rho is None else gap / np.sqrt(self.rho.max() * other.rho.max())
 
-    def sqdist(self, other, narrowest, *, out):
+    def sqdist(self, other: "Block", narrowest: float, *, out: np.ndarray) -> np.ndarray:
         """Squared distances (a, b), by a matrix product if that is accurate enough at bandwidths ≥ ``narrowest``."""
         about = self.about if other is self else other.points - self.center
         squares = self.squares if other is self else np.einsum("nr,nr->n", about, about)
@@ -47,32 +47,32 @@ class Block:
         sqdist += self.squares[:, None]
         sqdist += squares
         np.maximum(sqdist, 0.0, out=sqdist)
-        if self.rho is not None:
+        if self.rho is not None and other.rho is not None:
             narrowest = narrowest * np.sqrt(self.rho.min() * other.rho.min())
         # Both points of a close pair are about as far from the center; the errors of distant pairs do not matter.
         error = 4.0 * np.finfo(float).eps * min(self.squares.max(), squares.max())
         smallest = max(narrowest**2, sqdist.min() / reach(1.0) ** 2)  # ε² at which the closest pair starts to matter
         if error > _EXPONENT_ERROR * smallest:
             sqdist[:] = cdist(self.points, other.points, "sqeuclidean")
-        if self.rho is not None:
+        if self.rho is not None and other.rho is not None:
             sqdist /= self.rho[:, None] * other.rho
         return sqdist
 
 
-def blocks(X, side, rho=None):
+def blocks(X: np.ndarray, side: int, rho: np.ndarray | None = None) -> tuple[list[Block], np.ndarray]:
     """Cut the points into blocks of about ``side`` nearby points: (blocks, order of the rows of X in them)."""
     n_blocks = -(-len(X) // side)
     ends = np.arange(n_blocks + 1) * len(X) // n_blocks
     order = _tree_order(X, ends)
     X, rho = X[order], None if rho is None else rho[order]
-    return [Block(X, first, last, rho) for first, last in pairwise(ends)], order
+    return [Block(X, first, last, rho) for first, last in pairwise(ends.tolist())], order
 
 
-def _tree_order(X, ends):
+def _tree_order(X: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Order the points so that the blocks between consecutive ``ends`` are the leaves of a k-d tree."""
     order = np.arange(len(X))
 
-    def split(first, last):
+    def split(first: int, last: int) -> None:
         if last - first < 2:
             return
         middle = (first + last) // 2

@@ -13,6 +13,7 @@ What is exact and what is estimated, for each bandwidth separately:
 Where the points have structure, work and memory grow like N, because rows and cells in reach of a point do not grow.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import islice, takewhile
@@ -25,7 +26,7 @@ from tqdm.auto import tqdm
 from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
-from ..points import as_points, in_unit, root_mean_square_distance, spread_rows
+from ..points import Points, as_points, in_unit, root_mean_square_distance, spread_rows
 from ..threads import Scratch, in_order
 from .base import LocalMetrics
 from .gaussian_cells import (
@@ -63,7 +64,15 @@ class CellsEngine:
 
     estimates = True
 
-    def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None, seed=0):
+    def __init__(
+        self,
+        X: Points | np.ndarray,
+        *,
+        cutoff: float | None = None,
+        n_jobs: int | None = None,
+        scale: LocalScale | None = None,
+        seed: int = 0,
+    ) -> None:
         points = as_points(X)
         X, self._unit = points.box, points.unit
         self._order = cKDTree(X, leafsize=8).indices
@@ -76,11 +85,11 @@ class CellsEngine:
         self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho))
         self._n_jobs = n_jobs
 
-    def mean_distance(self):
+    def mean_distance(self) -> float:
         return root_mean_square_distance(self._X) * self._unit
 
-    def nearest(self, targets):
-        def of(i):
+    def nearest(self, targets: np.ndarray) -> np.ndarray:
+        def of(i: int) -> float:
             sqdist = cdist(self._X[i : i + 1], self._X, "sqeuclidean")[0]
             sqdist[sqdist == 0] = np.inf
             return np.sqrt((sqdist / (self._rho[i] * self._rho)).min())
@@ -88,7 +97,7 @@ class CellsEngine:
         places = self._place[targets]
         return np.array(list(in_order(of, places, n_jobs=self._n_jobs, label="nearest neighbors"))) * self._unit
 
-    def row_sums(self, bandwidths, targets=None):
+    def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         places = np.arange(len(self._X)) if targets is None else np.sort(self._place[targets])
         sums = np.empty((len(places), len(bandwidths)))
         for k, eps in enumerate(in_unit(bandwidths, self._unit)):
@@ -99,7 +108,15 @@ class CellsEngine:
         back = self._place if targets is None else np.searchsorted(places, self._place[targets])
         return np.maximum(sums, 0.0)[back]
 
-    def local_metrics(self, sample, bandwidths, degrees=None, *, working_dim, renormalization=1.0):
+    def local_metrics(
+        self,
+        sample: np.ndarray,
+        bandwidths: np.ndarray,
+        degrees: np.ndarray | None = None,
+        *,
+        working_dim: int,
+        renormalization: float = 1.0,
+    ) -> LocalMetrics:
         label = f"metrics at {len(bandwidths)} bandwidths"
         found = [
             self._metrics_at(self._place[sample], eps, working_dim, renormalization)
@@ -108,13 +125,13 @@ class CellsEngine:
         errors = np.array([error for _, error in found])
         return LocalMetrics.joined([local for local, _ in found], axis=1, degree_error=errors)
 
-    def _share(self, places, eps):
+    def _share(self, places: np.ndarray, eps: float) -> float:
         """The share of all points in an effective neighborhood of the given places."""
         pilot = spread_rows(len(self._X), PILOT)
         sqdist = cdist(self._X[places], self._X[pilot], "sqeuclidean") / (self._rho[places][:, None] * self._rho[pilot])
         return neighborhood_share(sqdist, eps, cutoff=self._cutoff)
 
-    def _metrics_at(self, places, eps, dim, renormalization):
+    def _metrics_at(self, places: np.ndarray, eps: float, dim: int, renormalization: float) -> tuple[LocalMetrics, float]:
         """LocalMetrics of one bandwidth, and the error of the degrees."""
         share = self._share(places, eps)
         sampled, thinned = self._sampled(share, places)
@@ -128,7 +145,7 @@ class CellsEngine:
         find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
         v = np.zeros(columns.size)
 
-        def metrics_by(cells):
+        def metrics_by(cells: Cells) -> LocalMetrics:
             degrees = self._sums(cells, sampled[targets], eps)
             v[targets] = density_weights(degrees, renormalization=renormalization, scale=scale)
             return find(places, eps, dim, sampled, columns, runs, reach, v, thinned)
@@ -142,7 +159,9 @@ class CellsEngine:
                     return local, error
         return metrics_by(cells), error  # the best available
 
-    def _inside(self, targets, columns, places, runs, reach):
+    def _inside(
+        self, targets: np.ndarray, columns: Columns, places: np.ndarray, runs: list[np.ndarray], reach: np.ndarray
+    ) -> np.ndarray:
         """The targets within reach of at least one evaluation point."""
         seen, scratch = np.zeros(columns.size, dtype=bool), Scratch()
         for i, some, distance in zip(places, runs, reach, strict=True):
@@ -151,7 +170,7 @@ class CellsEngine:
             seen[index[np.einsum("nr,nr->n", A, A) <= distance**2]] = True
         return targets[seen[targets]]
 
-    def _sampled(self, share, places):
+    def _sampled(self, share: float, places: np.ndarray) -> tuple[np.ndarray, float]:
         """Places of the columns, ascending, and the number of points that each represents."""
         n = len(self._X)
         enough = ENOUGH_COLUMNS if self._X.shape[1] <= _FEW_DIMENSIONS else ENOUGH_COLUMNS // 4
@@ -164,7 +183,7 @@ class CellsEngine:
         columns[np.searchsorted(starts, places, side="right") - 1] = places
         return np.union1d(columns, places), n / n_columns
 
-    def _columns(self, sampled):
+    def _columns(self, sampled: np.ndarray) -> Columns:
         """The given points as columns; the columns of all points are computed once."""
         if len(sampled) < len(self._X):
             return Columns(self._X[sampled], self._rho[sampled])
@@ -172,31 +191,42 @@ class CellsEngine:
             self._all = Columns(self._X, self._rho)
         return self._all
 
-    def _checked(self, places, eps, share):
+    def _checked(self, places: np.ndarray, eps: float, share: float) -> Iterator[tuple[Cells, float]]:
         """Finer and finer cells, each with the error of their degrees at some of the places."""
         n = len(self._X)
         first = _power_of_two(FEWEST_CELLS / share)
         if 2 * first < n and len(places) * n > _FEW_PAIRS:
             checked = places[spread_rows(len(places), CHECKED)]
-            truth = self._sums(self._cells(min(n, FINER * first)), checked, eps, alone=True)
+            truth = self._sums(self._cells(min(n, FINER * first)), checked, eps, separately=True)
             for n_cells in takewhile(lambda n_cells: 2 * n_cells < n, first * 2 ** np.arange(int(np.log2(FINER)))):
                 cells = self._cells(int(n_cells))
-                yield cells, degree_error(self._sums(cells, checked, eps, alone=True), truth)
+                yield cells, degree_error(self._sums(cells, checked, eps, separately=True), truth)
             if len(places) * n > _MOST_PAIRS:
                 return
         yield self._cells(n), 0.0
 
-    def _sums(self, cells, places, eps, alone=False):
-        starts = np.arange(len(places)) if alone else runs_of(places)
+    def _sums(self, cells: Cells, places: np.ndarray, eps: float, separately: bool = False) -> np.ndarray:
+        starts = np.arange(len(places)) if separately else runs_of(places)
         rho = self._rho[places]
         sums = cells.sums(self._X[places], eps, starts, rho=rho, cutoff=self._cutoff, n_jobs=self._n_jobs)
         return np.maximum(sums, 1.0)  # the weight of the point itself
 
-    def _by_moments(self, places, eps, dim, _, columns, runs, reach, v, thinned):
+    def _by_moments(
+        self,
+        places: np.ndarray,
+        eps: float,
+        dim: int,
+        _: np.ndarray,
+        columns: Columns,
+        runs: list[np.ndarray],
+        reach: np.ndarray,
+        v: np.ndarray,
+        thinned: float,
+    ) -> LocalMetrics:
         scratch = Scratch()
         v, rho = columns.padded(v, 0.0), None if self._scale is None else columns.padded(columns.rho, 1.0)
 
-        def of(row):
+        def of(row: tuple[int, np.ndarray, float]) -> np.ndarray:
             i, some, far = row
             scales = None if rho is None else self._rho[i] * rho
             return row_moments(self._X[i], columns, some, far, v, eps, rho=scales, cutoff=self._cutoff, scratch=scratch)
@@ -208,10 +238,21 @@ class CellsEngine:
         ]
         return LocalMetrics.joined(found, axis=0)
 
-    def _by_iteration(self, places, eps, dim, sampled, columns, runs, reach, v, thinned):
+    def _by_iteration(
+        self,
+        places: np.ndarray,
+        eps: float,
+        dim: int,
+        sampled: np.ndarray,
+        columns: Columns,
+        runs: list[np.ndarray],
+        reach: np.ndarray,
+        v: np.ndarray,
+        thinned: float,
+    ) -> LocalMetrics:
         steps, scratch = ladders(np.array([eps])), Scratch()
 
-        def of(group):
+        def of(group: np.ndarray) -> LocalMetrics:
             origin, rho = self._X[places[group]], self._rho[places[group]]
             index = columns.points(np.unique(np.concatenate([runs[k] for k in group])))
             seen, sqdist = [], []
@@ -222,7 +263,7 @@ class CellsEngine:
                 sqdist.append(d2[:, inside])
             near, d2 = np.concatenate(seen), np.concatenate(sqdist, axis=1)
             row, column = np.nonzero(d2 == 0)
-            density_here = np.bincount(row, v[near[column]], len(group))
+            density_here: np.ndarray = np.bincount(row, v[near[column]], len(group))
             d2[row, column] = np.inf
             d2 /= rho[:, None] * columns.rho[near]
             count = np.bincount(row, minlength=len(group))
@@ -238,5 +279,5 @@ class CellsEngine:
         return replace(found, effective=thinned * found.effective)
 
 
-def _power_of_two(least):
+def _power_of_two(least: float) -> int:
     return 2 ** int(np.ceil(np.log2(least)))

@@ -13,7 +13,9 @@ The current dask scheduler does the work.  With a ``distributed.Client`` that is
 workers.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import dask
 import numpy as np
@@ -40,11 +42,15 @@ _HELD = 2**24
 # Tasks that the scheduler holds at a time; points along the side of a tile, and in a row of distances.
 _AHEAD, _SIDE, _PIECE = 32, 1024, 2**14
 
+# Center and unit; and bandwidth, cells and thinning.
+_Frame = tuple[np.ndarray, float]
+_Plan = tuple[float, Cells, int]
+
 
 class ChunkedEngine:
     """Sums over the chunks of a dask array."""
 
-    def __init__(self, X, *, exact, cutoff=None, seed=0):
+    def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, seed: int = 0) -> None:
         self._chunks = X.to_delayed().ravel()
         self._ends = np.cumsum([0, *X.chunks[0]])
         self._shape, self._cutoff, self._seed = X.shape, cutoff, seed
@@ -65,17 +71,17 @@ class ChunkedEngine:
         if not exact:
             self._grow_cells()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._shape[0]
 
-    def mean_distance(self):
+    def mean_distance(self) -> float:
         return self._spread
 
-    def nearest(self, targets):
+    def nearest(self, targets: np.ndarray) -> np.ndarray:
         origin = self._rows(targets)
         return np.min(self._of_chunks(_nearest, "nearest neighbors", origin), axis=0) * self._unit
 
-    def row_sums(self, bandwidths, targets=None):
+    def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         epsilons = in_unit(bandwidths, self._unit)
         if targets is not None:
             origin = self._rows(targets)
@@ -93,7 +99,17 @@ class ChunkedEngine:
                 sums[self._ends[j] : self._ends[j + 1]] += across
         return sums
 
-    def local_metrics(self, sample, bandwidths, degrees=None, *, working_dim, renormalization=1.0):
+    def local_metrics(
+        self,
+        sample: np.ndarray,
+        bandwidths: np.ndarray,
+        degrees: np.ndarray | None = None,
+        *,
+        working_dim: int,
+        renormalization: float = 1.0,
+    ) -> LocalMetrics:
+        if degrees is None and not self.estimates:
+            degrees = 1.0 + self.row_sums(bandwidths)
         epsilons = in_unit(bandwidths, self._unit)
         origin = self._rows(sample)
         plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True) if degrees is None else ((), ())
@@ -118,11 +134,11 @@ class ChunkedEngine:
 
     # Distributing the work.
 
-    def _frame(self):
+    def _frame(self) -> Any:
         """The center and unit in which workers see the points."""
         return dask.delayed((self._center, self._unit))
 
-    def _computed(self, tasks, n_tasks, label, ahead=_AHEAD):
+    def _computed(self, tasks: Iterable[Any], n_tasks: int, label: str, ahead: int = _AHEAD) -> Iterator[Any]:
         """Results of delayed tasks in order, a few at a time, because waiting results take memory."""
         tasks = iter(tasks)
         with tqdm(total=n_tasks, desc=label, disable=None, delay=1.0, leave=False) as bar:
@@ -133,13 +149,15 @@ class ChunkedEngine:
                 yield from done
                 bar.update(len(batch))
 
-    def _of_chunks(self, function, label, *args):
+    def _of_chunks(self, function: Callable[..., Any], label: str, *args: Any) -> list[Any]:
         """``function(chunk, frame, *args)`` of every chunk."""
         frame, shared = self._frame(), [dask.delayed(a) for a in args]
         tasks = (dask.delayed(function)(chunk, frame, *shared) for chunk in self._chunks)
         return list(self._computed(tasks, len(self._chunks), label))
 
-    def _total(self, function, label, *args, values=None):
+    def _total(
+        self, function: Callable[..., np.ndarray], label: str, *args: Any, values: np.ndarray | None = None
+    ) -> np.ndarray:
         """Σ ``function(chunk, frame, number, rows of the values, *args)`` over the chunks."""
         frame, shared = self._frame(), [dask.delayed(a) for a in args]
         tasks = [
@@ -149,7 +167,7 @@ class ChunkedEngine:
         batches = [_sum_of(tasks[k : k + _AHEAD]) for k in range(0, len(tasks), _AHEAD)]
         return sum(self._computed(batches, len(batches), label, ahead=1))
 
-    def _rows(self, indices):
+    def _rows(self, indices: np.ndarray) -> np.ndarray:
         """The points with these indices, from any chunk, in the order of the indices."""
         indices = np.asarray(indices)
         order = np.argsort(indices, kind="stable")
@@ -165,7 +183,7 @@ class ChunkedEngine:
 
     # The cells that represent all points when sums are estimated.
 
-    def _grow_cells(self):
+    def _grow_cells(self) -> None:
         rng = np.random.default_rng(self._seed)
         sample = self._rows(np.sort(rng.choice(len(self), min(len(self), _SHAPING), replace=False)))
         self._pilot = sample[rng.choice(len(sample), min(len(sample), PILOT), replace=False)]
@@ -174,7 +192,7 @@ class ChunkedEngine:
         self._sums = sums[:, 0], sums[:, 2:], sums[:, 1]
         self._levels: dict[int, Cells] = {}
 
-    def _cells(self, halvings):
+    def _cells(self, halvings: int) -> Cells:
         """The cells, each made of 2^halvings of the smallest ones."""
         if halvings not in self._levels:
             starts = np.arange(0, len(self._sums[0]), 2**halvings)
@@ -183,7 +201,7 @@ class ChunkedEngine:
             self._levels[halvings] = Cells.from_sums(counts[some], sums[some], squares[some])
         return self._levels[halvings]
 
-    def _plan(self, origin, eps):
+    def _plan(self, origin: np.ndarray, eps: float) -> tuple[_Plan, float]:
         """The bandwidth with its cells and thinning, and the error of the degrees."""
         share = neighborhood_share(cdist(origin, self._pilot, "sqeuclidean"), eps, cutoff=self._cutoff)
         thinned = max(1, int(share * len(self) / ENOUGH_COLUMNS))
@@ -197,12 +215,12 @@ class ChunkedEngine:
                 return (eps, self._cells(halvings), thinned), error
             halvings -= 1
 
-    def _degrees(self, halvings, points, eps):
+    def _degrees(self, halvings: int, points: np.ndarray, eps: float) -> np.ndarray:
         starts = np.arange(len(points))
         return np.maximum(self._cells(halvings).sums(points, eps, starts, cutoff=self._cutoff, n_jobs=1), 1.0)
 
 
-def _sum_of(tasks):
+def _sum_of(tasks: list[Any]) -> Any:
     """The sum of all tasks, in pairs, so that only a few results exist at a time."""
     while len(tasks) > 1:
         pairs = [dask.delayed(np.add)(*pair) for pair in zip(tasks[::2], tasks[1::2], strict=False)]
@@ -213,25 +231,25 @@ def _sum_of(tasks):
 # Functions that run on the workers.
 
 
-def _points(chunk, frame):
+def _points(chunk: np.ndarray, frame: _Frame) -> np.ndarray:
     center, unit = frame
     return (np.asarray(chunk, dtype=np.float64) - center) / unit
 
 
-def _extent(chunk, _):
+def _extent(chunk: np.ndarray, _: _Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
     """Minimum, maximum, mean and sum of squared deviations, and whether all values are finite."""
     A = np.asarray(chunk, dtype=np.float64)
     if not np.isfinite(A).all():
-        return 0.0, 0.0, 0.0, 0.0, False
+        return A[0], A[0], A[0], A[0], False
     mean = A.mean(axis=0)
     return A.min(axis=0), A.max(axis=0), mean, np.square(A - mean).sum(axis=0), True
 
 
-def _take(chunk, frame, rows):
+def _take(chunk: np.ndarray, frame: _Frame, rows: np.ndarray) -> np.ndarray:
     return _points(np.asarray(chunk)[rows], frame)
 
 
-def _nearest(chunk, frame, origin):
+def _nearest(chunk: np.ndarray, frame: _Frame, origin: np.ndarray) -> np.ndarray:
     points, least = _points(chunk, frame), np.full(len(origin), np.inf)
     for first in range(0, len(points), _PIECE):
         sqdist = cdist(origin, points[first : first + _PIECE], "sqeuclidean")
@@ -240,7 +258,7 @@ def _nearest(chunk, frame, origin):
     return np.sqrt(least)
 
 
-def _sums_at(chunk, frame, origin, epsilons, cutoff):
+def _sums_at(chunk: np.ndarray, frame: _Frame, origin: np.ndarray, epsilons: np.ndarray, cutoff: float | None) -> np.ndarray:
     points, sums = _points(chunk, frame), np.zeros((len(origin), len(epsilons)))
     for first in range(0, len(points), _PIECE):
         sqdist = cdist(origin, points[first : first + _PIECE], "sqeuclidean")
@@ -249,7 +267,9 @@ def _sums_at(chunk, frame, origin, epsilons, cutoff):
     return sums
 
 
-def _pair_sums(one, other, frame, constant):
+def _pair_sums(
+    one: np.ndarray, other: np.ndarray | None, frame: _Frame, constant: tuple[np.ndarray, float | None]
+) -> tuple[np.ndarray, np.ndarray]:
     """Row sums of the weights between two chunks, for the points of each; a chunk with itself leaves out the diagonal."""
     epsilons, cutoff = constant
     A = _points(one, frame)
@@ -276,7 +296,13 @@ def _pair_sums(one, other, frame, constant):
     return along, across
 
 
-def _exact_moments(chunk, frame, _, density, constant):
+def _exact_moments(
+    chunk: np.ndarray,
+    frame: _Frame,
+    _: int,
+    density: np.ndarray,
+    constant: tuple[np.ndarray, np.ndarray, float | None],
+) -> np.ndarray:
     """Moments (m, n, q) of a chunk whose density weights (rows, m) are known."""
     origin, epsilons, cutoff = constant
     points = _points(chunk, frame)
@@ -294,7 +320,13 @@ def _exact_moments(chunk, frame, _, density, constant):
     return np.array(found)
 
 
-def _estimated_moments(chunk, frame, number, _, constant):
+def _estimated_moments(
+    chunk: np.ndarray,
+    frame: _Frame,
+    number: int,
+    _: None,
+    constant: tuple[np.ndarray, Sequence[_Plan], float | None, float, int],
+) -> np.ndarray:
     """Moments (m, n, q) of a chunk, its density weights from cells."""
     origin, plans, cutoff, renormalization, seed = constant
     points = _points(chunk, frame)
@@ -325,7 +357,7 @@ def _estimated_moments(chunk, frame, number, _, constant):
     return np.array(found)
 
 
-def _cell_sums(chunk, frame, number, _, tree):
+def _cell_sums(chunk: np.ndarray, frame: _Frame, number: int, _: None, tree: "_Splits") -> np.ndarray:
     """For each cell the number of points, the sum of their squared lengths, and the sums of their coordinates."""
     points = _points(chunk, frame)
     cell = tree.cell_of(points)
@@ -340,7 +372,7 @@ def _cell_sums(chunk, frame, number, _, tree):
 class _Splits:
     """A balanced k-d tree of a sample, as arrays, which finds the cell of any point."""
 
-    def __init__(self, sample, n_cells):
+    def __init__(self, sample: np.ndarray, n_cells: int) -> None:
         self._depth = int(np.log2(n_cells))
         self.n_cells = 2**self._depth
         self._axis = np.zeros(self.n_cells, dtype=np.intp)
@@ -358,7 +390,7 @@ class _Splits:
             nodes = 2**level + np.arange(2**level)
             self._axis[nodes], self._value[nodes] = axis, sample[order[middle], axis]
 
-    def cell_of(self, points):
+    def cell_of(self, points: np.ndarray) -> np.ndarray:
         node = np.ones(len(points), dtype=np.intp)
         for _ in range(self._depth):
             node = 2 * node + (points[np.arange(len(points)), self._axis[node]] >= self._value[node])

@@ -47,12 +47,12 @@ class Cost:
         """Whether there is enough memory."""
         return self.memory <= self.available
 
-    def __str__(self):
+    def __str__(self) -> str:
         enough = "" if self.fits else f", more than the {in_words(self.available)} available"
         return f"{self.engine}: about {_duration(self.seconds)} and {in_words(self.memory)} of memory{enough}"
 
 
-def selection_cost(engine, n, r, *, n_sample=200, n_jobs=1) -> Cost:
+def selection_cost(engine: str, n: int, r: int, *, n_sample: int = 200, n_jobs: int = 1) -> Cost:
     """Cost of choosing ε for n points with r features with the engine of that name."""
     m = _SCANNED + _REFINED
     if engine == "dense":
@@ -67,7 +67,7 @@ def selection_cost(engine, n, r, *, n_sample=200, n_jobs=1) -> Cost:
     return Cost(engine, selection_memory(engine, n, r, n_sample=n_sample), _seconds(work, n_jobs), available_memory())
 
 
-def selection_memory(engine, n, r, *, n_sample=200) -> float:
+def selection_memory(engine: str, n: float, r: int, *, n_sample: int = 200) -> float:
     """Bytes at the peak of a selection, in addition to the points themselves."""
     n = float(n)  # its square may overflow a fixed-size integer
     needed = {
@@ -80,17 +80,26 @@ def selection_memory(engine, n, r, *, n_sample=200) -> float:
     return needed[engine] + _BASE
 
 
-def neighbor_entries(n, n_neighbors) -> float:
+def neighbor_entries(n: int, n_neighbors: int) -> float:
     """Entries of a nearest-neighbor graph, assuming that half of all neighbors are mutual."""
     return 1.5 * n * n_neighbors
 
 
-def graph_memory(entries) -> float:
+def graph_memory(entries: float) -> float:
     """Bytes at the peak while a sparse graph with this many entries is built and used."""
     return 55.0 * entries + _BASE
 
 
-def map_cost(engine, n, r, *, n_neighbors, n_landmarks=None, n_sample=200, n_jobs=1) -> Cost:
+def map_cost(
+    engine: str,
+    n: int,
+    r: int,
+    *,
+    n_neighbors: int,
+    n_landmarks: int | None = None,
+    n_sample: int = 200,
+    n_jobs: int = 1,
+) -> Cost:
     """Cost of a map of n points with r features over nearest neighbors or landmarks, including the choice of ε.
 
     For landmarks the engine chooses ε; over nearest neighbors only these pairs are used.
@@ -107,12 +116,12 @@ def map_cost(engine, n, r, *, n_neighbors, n_landmarks=None, n_sample=200, n_job
     return Cost("neighbors", graph_memory(entries) + 40.0 * n * r, _seconds(work, n_jobs), available_memory())
 
 
-def _seconds(work, n_jobs):
+def _seconds(work: float, n_jobs: int) -> float:
     return work * 1e-9 * _nanoseconds() / n_jobs
 
 
 @cache
-def _nanoseconds():
+def _nanoseconds() -> float:
     """Current time for one weight on one thread."""
     A, W = np.ones((256, 16), dtype=np.float32), np.empty((256, 1024), dtype=np.float32)
     B = np.full((16, 1024), -0.1, dtype=np.float32)
@@ -125,7 +134,7 @@ def _nanoseconds():
     return best / W.size * 1e9
 
 
-def _duration(seconds):
+def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(seconds, 1):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.0f} h"

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..kernel import gaussian
-from ..laplacian import density_weights, transition
+from ..laplacian import LocalScale, density_weights, transition
 from ..metric import drift, dual_metric
-from ..points import as_points, in_unit, root_mean_square_distance
+from ..points import Points, as_points, in_unit, root_mean_square_distance
 from ..tangent import tangent_basis
 from .base import NO_NEIGHBORS, LocalMetrics
 
@@ -21,7 +21,14 @@ class DenseEngine:
 
     estimates = False
 
-    def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None):
+    def __init__(
+        self,
+        X: Points | np.ndarray,
+        *,
+        cutoff: float | None = None,
+        n_jobs: int | None = None,
+        scale: LocalScale | None = None,
+    ) -> None:
         points = as_points(X)
         self._X, self._unit = points.box, points.unit
         self._scale = scale
@@ -29,18 +36,28 @@ class DenseEngine:
         self._sqdist = cdist(self._X, self._X, "sqeuclidean") / (self._rho[:, None] * self._rho)
         self._cutoff = cutoff
 
-    def mean_distance(self):
+    def mean_distance(self) -> float:
         return root_mean_square_distance(self._X) * self._unit
 
-    def nearest(self, targets):
+    def nearest(self, targets: np.ndarray) -> np.ndarray:
         sqdist = self._sqdist[targets]
         return np.sqrt(np.where(sqdist > 0, sqdist, np.inf).min(axis=1)) * self._unit
 
-    def row_sums(self, bandwidths, targets=None):
+    def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         rows = np.arange(len(self._X)) if targets is None else targets
         return np.stack([self._others(eps)[rows].sum(axis=1) for eps in in_unit(bandwidths, self._unit)], axis=1)
 
-    def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
+    def local_metrics(
+        self,
+        sample: np.ndarray,
+        bandwidths: np.ndarray,
+        degrees: np.ndarray | None,
+        *,
+        working_dim: int,
+        renormalization: float = 1.0,
+    ) -> LocalMetrics:
+        if degrees is None:
+            degrees = 1.0 + self.row_sums(bandwidths)
         H = np.empty((len(sample), len(bandwidths), working_dim, working_dim))
         effective, drifts = (np.empty((len(sample), len(bandwidths))) for _ in range(2))
         for m, eps in enumerate(in_unit(bandwidths, self._unit)):
@@ -51,15 +68,15 @@ class DenseEngine:
                 Y = tangent_basis(A, W[k], working_dim) @ A.T
                 H[k, m] = dual_metric(Y, P[k], eps * self._rho[i])
                 drifts[k, m] = drift(Y, P[k], eps * self._rho[i])
-            alone = self._others(eps)[sample].sum(axis=1) < NO_NEIGHBORS
-            H[alone, m], drifts[alone, m] = 0.0, 0.0
+            isolated = self._others(eps)[sample].sum(axis=1) < NO_NEIGHBORS
+            H[isolated, m], drifts[isolated, m] = 0.0, 0.0
             effective[:, m] = W.sum(axis=1) ** 2 / (W**2).sum(axis=1)
         return LocalMetrics(H, effective, drifts)
 
-    def _weights(self, eps):
+    def _weights(self, eps: float) -> np.ndarray:
         return gaussian(self._sqdist, eps, cutoff=self._cutoff)
 
-    def _others(self, eps):
+    def _others(self, eps: float) -> np.ndarray:
         W = self._weights(eps)
         np.fill_diagonal(W, 0.0)
         return W

@@ -11,11 +11,13 @@ tiled engine: the sums run over all pairs.
 If the device runs out of memory, tiles are halved and the work continues.
 """
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 import torch
 
 from ..kernel import LOWEST_EXPONENT, Ladder, ladders
-from ..laplacian import density_weights
+from ..laplacian import LocalScale, density_weights
 from ..points import in_unit, unit_above
 from .base import NO_NEIGHBORS, LocalMetrics
 from .row_sum_kernel import fused_row_sums, has_fused_kernel
@@ -39,19 +41,26 @@ class DeviceEngine:
 
     estimates = False
 
-    def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None):
+    def __init__(
+        self,
+        X: torch.Tensor,
+        *,
+        cutoff: float | None = None,
+        n_jobs: int | None = None,
+        scale: LocalScale | None = None,
+    ) -> None:
         self._X, self._unit = _in_unit_box(X)
         self._device = self._X.device
         self._held = _HELD_CPU if self._device.type == "cpu" else _HELD_GPU
         self._cutoff, self._scale = cutoff, scale
         self._rho = self._tensor(np.ones(len(self._X)) if scale is None else scale.rho)
 
-    def mean_distance(self):
+    def mean_distance(self) -> float:
         n = len(self._X)
         return float(torch.sqrt(2.0 * n / (n - 1) * self._X.var(dim=0, unbiased=False).sum())) * self._unit
 
-    def nearest(self, targets):
-        def of(rows):
+    def nearest(self, targets: np.ndarray) -> np.ndarray:
+        def of(rows: torch.Tensor) -> torch.Tensor:
             least = torch.full((len(rows),), torch.inf, dtype=torch.float64, device=self._device)
             for columns in self._chunks(len(rows)):
                 sqdist, same = self._sqdist(rows, columns)
@@ -61,14 +70,14 @@ class DeviceEngine:
 
         return self._by_rows(of, targets)
 
-    def row_sums(self, bandwidths, targets=None):
+    def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         epsilons = in_unit(bandwidths, self._unit)
         plain = targets is None and self._cutoff is None and self._scale is None
         if plain and self._device.type == "cuda" and len(self._X) > _MANY and has_fused_kernel():
             return fused_row_sums(self._X, epsilons)
         steps = ladders(epsilons)
 
-        def of(rows):
+        def of(rows: torch.Tensor) -> torch.Tensor:
             sums = torch.zeros((len(rows), len(epsilons)), dtype=torch.float64, device=self._device)
             for columns in self._chunks(len(rows)):
                 sqdist, _ = self._sqdist(rows, columns)
@@ -80,12 +89,22 @@ class DeviceEngine:
 
         return self._by_rows(of, np.arange(len(self._X)) if targets is None else targets)
 
-    def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
+    def local_metrics(
+        self,
+        sample: np.ndarray,
+        bandwidths: np.ndarray,
+        degrees: np.ndarray | None,
+        *,
+        working_dim: int,
+        renormalization: float = 1.0,
+    ) -> LocalMetrics:
+        if degrees is None:
+            degrees = 1.0 + self.row_sums(bandwidths)
         epsilons = in_unit(bandwidths, self._unit)
         density = self._tensor(density_weights(degrees, renormalization=renormalization, scale=self._scale))
         m, r = len(epsilons), self._X.shape[1]
 
-        def of(rows):
+        def of(rows: torch.Tensor) -> torch.Tensor:
             H, effective, drift = self._group_metrics(rows, epsilons, density, working_dim)
             return torch.cat([H.reshape(len(rows), -1), effective, drift], dim=1)
 
@@ -94,7 +113,9 @@ class DeviceEngine:
         H, effective, drift = np.split(found, [m * working_dim**2, m * working_dim**2 + m], axis=1)
         return LocalMetrics(H.reshape(-1, m, working_dim, working_dim), effective, drift)
 
-    def _group_metrics(self, rows, epsilons, density, dim):
+    def _group_metrics(
+        self, rows: torch.Tensor, epsilons: np.ndarray, density: torch.Tensor, dim: int
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """H (c, m, dim, dim), effective neighbors (c, m) and drift (c, m) of a group of evaluation points."""
         c, m, r = len(rows), len(epsilons), self._X.shape[1]
         steps = ladders(epsilons)
@@ -137,12 +158,12 @@ class DeviceEngine:
         drift = 2.0 / local * torch.linalg.norm((V @ mean[:, :, None])[:, :, 0], dim=1)
         return H.reshape(m, c, dim, dim).transpose(0, 1), effective.reshape(m, c).T, drift.reshape(m, c).T
 
-    def _sqdist(self, rows, columns):
+    def _sqdist(self, rows: torch.Tensor, columns: slice) -> tuple[torch.Tensor, torch.Tensor]:
         """Squared distances over ρ_i ρ_j, by differences, and a mask of pairs at the same place."""
         distances = torch.cdist(self._X[rows], self._X[columns], compute_mode="donot_use_mm_for_euclid_dist")
         return distances.square_() / (self._rho[rows][:, None] * self._rho[columns]), distances == 0
 
-    def _weights(self, sqdist, steps: list[Ladder]):
+    def _weights(self, sqdist: torch.Tensor, steps: list[Ladder]) -> Iterator[tuple[int, torch.Tensor]]:
         """Walk down all ladders: yields (column, W)."""
         for ladder in steps:
             W = sqdist
@@ -153,18 +174,20 @@ class DeviceEngine:
                     W = W * W
                 yield column, W if self._cutoff is None else W * (sqdist <= (self._cutoff * eps) ** 2)
 
-    def _chunks(self, n_rows):
+    def _chunks(self, n_rows: int) -> list[slice]:
         """Slices of all points, as long as fits in memory for a tile of ``n_rows`` rows."""
         n = len(self._X)
         size = max(64, self._held // max(n_rows, 1))
         return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
-    def _by_rows(self, function, indices, most=2048):
+    def _by_rows(
+        self, function: Callable[[torch.Tensor], torch.Tensor], indices: np.ndarray, most: int = 2048
+    ) -> np.ndarray:
         """``function`` of some rows at a time, as one NumPy array; with smaller tiles if memory runs out."""
-        indices = torch.as_tensor(np.asarray(indices), device=self._device)
+        all_rows = torch.as_tensor(np.asarray(indices), device=self._device)
         while True:
             try:
-                return np.concatenate([function(rows).cpu().numpy() for rows in indices.split(most)])
+                return np.concatenate([function(rows).cpu().numpy() for rows in all_rows.split(most)])
             except torch.OutOfMemoryError as error:
                 if self._held <= 2**16:
                     raise MemoryError(
@@ -175,11 +198,11 @@ class DeviceEngine:
                 most = max(1, most // 2)
                 torch.cuda.empty_cache()
 
-    def _tensor(self, array):
+    def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.as_tensor(np.asarray(array, dtype=np.float64), device=self._device)
 
 
-def _in_unit_box(X):
+def _in_unit_box(X: torch.Tensor) -> tuple[torch.Tensor, float]:
     """Like `geolap.points.in_unit_box`, on the device."""
     X = X.detach().to(torch.float64)
     center = X[:: -(-len(X) // 128)].median(dim=0).values
@@ -189,7 +212,7 @@ def _in_unit_box(X):
     return X / unit - center / unit, unit
 
 
-def _second_moment(M, center, upper):
+def _second_moment(M: torch.Tensor, center: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
     """Σ w (x − c)(x − c)ᵀ (n, r, r) from centers (n, r) and moments (n, q): Σ w x xᵀ (upper triangle), Σ w x, Σ w."""
     r = center.shape[1]
     A = torch.empty((len(M), r, r), dtype=M.dtype, device=M.device)
@@ -201,7 +224,7 @@ def _second_moment(M, center, upper):
     return A
 
 
-def _leading_vectors(C, dim, guess):
+def _leading_vectors(C: torch.Tensor, dim: int, guess: torch.Tensor) -> torch.Tensor:
     """The ``dim`` leading eigenvectors of each symmetric matrix (n, r, r), as rows (n, dim, r).
 
     Beyond a few dimensions: C to the 64th power by squaring, a few products with a block of vectors, and the best
@@ -232,7 +255,7 @@ def _leading_vectors(C, dim, guess):
     return V.mT
 
 
-def _orthonormal(block):
+def _orthonormal(block: torch.Tensor) -> torch.Tensor:
     """Gram–Schmidt on the columns of each block (n, r, b): a few small products, because a batched QR is slow."""
     columns: list[torch.Tensor] = []
     for v in block.unbind(dim=2):

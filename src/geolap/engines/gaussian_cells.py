@@ -16,6 +16,7 @@ Pairs are processed in single precision: one matrix product per tile, relative t
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -51,33 +52,33 @@ _TARGETS, _CELLS, _SHARED = 1024, 1024, 32
 class Boxes:
     """Bounding boxes around runs of consecutive points, in two levels."""
 
-    def __init__(self, points, run):
+    def __init__(self, points: np.ndarray, run: int) -> None:
         self.run, self.size = run, len(points)
         starts = np.arange(0, len(points), run)
         self._fine = np.minimum.reduceat(points, starts), np.maximum.reduceat(points, starts)
         starts = np.arange(0, len(starts), _SHARED)
         self._coarse = np.minimum.reduceat(self._fine[0], starts), np.maximum.reduceat(self._fine[1], starts)
 
-    def within(self, distance, low, high):
+    def within(self, distance: float, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         """Numbers of the runs that may hold points closer than ``distance`` to the box from ``low`` to ``high``."""
         near = np.flatnonzero(_gaps(low, high, *self._coarse) <= distance**2)
         runs = (near[:, None] * _SHARED + np.arange(_SHARED)).ravel()
         runs = runs[: np.searchsorted(runs, len(self._fine[0]))]
         return runs[_gaps(low, high, self._fine[0][runs], self._fine[1][runs]) <= distance**2]
 
-    def points(self, runs):
+    def points(self, runs: np.ndarray) -> np.ndarray:
         """Indices of all points in those runs."""
         index = (runs[:, None] * self.run + np.arange(self.run)).ravel()
         return index[: np.searchsorted(index, self.size)]
 
 
-def _gaps(low, high, lows, highs):
+def _gaps(low: np.ndarray, high: np.ndarray, lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
     """Squared distances between a box and others."""
     gap = np.maximum(np.maximum(lows - high, low - highs), 0.0)
     return np.einsum("nr,nr->n", gap, gap)
 
 
-def neighborhood_share(sqdist, eps, *, cutoff=None):
+def neighborhood_share(sqdist: np.ndarray, eps: float, *, cutoff: float | None = None) -> float:
     """The share of all points in an effective neighborhood, at the lower quartile of some places.
 
     ``sqdist`` (n, m) are squared distances from these places to pilot points; the place itself does not count.
@@ -87,17 +88,17 @@ def neighborhood_share(sqdist, eps, *, cutoff=None):
     return max(np.quantile(effective, 0.25), _TELLING) / sqdist.shape[1]
 
 
-def degree_error(degrees, truth) -> float:
+def degree_error(degrees: np.ndarray, truth: np.ndarray) -> float:
     """Relative error of degrees up to a common factor: half the width of the central two thirds of log ratios."""
     return 0.5 * float(np.subtract(*np.quantile(np.log(degrees / truth), [0.84, 0.16])))
 
 
-def runs_of(places, *, longest=_TARGETS):
+def runs_of(places: np.ndarray, *, longest: int = _TARGETS) -> np.ndarray:
     """Where runs of nearby places begin, given ascending places in the order of a tree."""
     return np.flatnonzero(np.diff(places // longest, prepend=-1))
 
 
-def branches(n, n_branches):
+def branches(n: int, n_branches: int) -> np.ndarray:
     """Where the branches of a balanced k-d tree begin among n points in its order; their number is a power of two."""
     sizes = np.array([n])
     while len(sizes) < n_branches:
@@ -126,7 +127,7 @@ class Cells:
     rho: np.ndarray
 
     @classmethod
-    def of(cls, X, n_cells, rho=None):
+    def of(cls, X: np.ndarray, n_cells: int, rho: np.ndarray | None = None) -> Self:
         """Cells of points that are in the order of a k-d tree: a power of two, or one for each point."""
         if n_cells >= len(X):
             return cls(X, np.ones(len(X)), np.zeros(len(X)), np.ones(len(X)) if rho is None else rho)
@@ -137,17 +138,26 @@ class Cells:
         return cls.from_sums(counts, np.add.reduceat(X, starts), squares, scale)
 
     @classmethod
-    def from_sums(cls, counts, sums, squares, rho=None):
+    def from_sums(cls, counts: np.ndarray, sums: np.ndarray, squares: np.ndarray, rho: np.ndarray | None = None) -> Self:
         """Cells from the number of their points, the sums of coordinates (K, r) and of squared lengths (K,)."""
         centers = sums / counts[:, None]
         variances = np.maximum(squares / counts - np.einsum("nr,nr->n", centers, centers), 0.0) / centers.shape[1]
         return cls(centers, counts, variances, np.ones(len(counts)) if rho is None else rho)
 
     @cached_property
-    def boxes(self):
+    def boxes(self) -> Boxes:
         return Boxes(self.centers, _SHARED)
 
-    def sums(self, targets, eps, starts, *, rho=None, cutoff=None, n_jobs):
+    def sums(
+        self,
+        targets: np.ndarray,
+        eps: float,
+        starts: np.ndarray,
+        *,
+        rho: np.ndarray | None = None,
+        cutoff: float | None = None,
+        n_jobs: int | None,
+    ) -> np.ndarray:
         """Σ W over all points (including the target itself) for targets (n, r).
 
         Targets between two of the ``starts`` are processed together, and should be close to each other.
@@ -165,7 +175,7 @@ class Cells:
         once = np.finfo(np.float32).eps * size * inverse.max() < _EXPONENT_ERROR
         factors = _factors(self.centers, inverse, True) if once else None
 
-        def of(run):
+        def of(run: tuple[int, int]) -> np.ndarray:
             checkpoint()
             points = targets[slice(*run)]
             scale = np.ones(len(points)) if rho is None else rho[slice(*run)]
@@ -197,12 +207,12 @@ class Cells:
         found = in_order(of, runs, n_jobs=n_jobs, label=None)
         return np.concatenate(list(found)) * np.exp(max(largest, -600.0))
 
-    def near(self, points, eps):
+    def near(self, points: np.ndarray, eps: float) -> np.ndarray:
         """Indices of the cells that may be within reach of the points."""
         return self.boxes.points(self.boxes.within(_REACH * eps, points.min(axis=0), points.max(axis=0)))
 
 
-def _factors(A, scale, cells=False):
+def _factors(A: np.ndarray, scale: np.ndarray, cells: bool = False) -> np.ndarray:
     """Rows whose products are −‖x − y‖² times both scales: those of x, or of y."""
     squares = np.einsum("nr,nr->n", A, A)
     columns = [2.0 * A, -np.ones(len(A)), -squares] if cells else [A, squares, np.ones(len(A))]

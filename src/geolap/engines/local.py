@@ -4,7 +4,7 @@ The part of an engine that works on rows.  Given the squared distances from a fe
 them, it processes all bandwidths together, widest first, with fewer and fewer points in reach.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +54,9 @@ class Around:
     rho: np.ndarray
 
 
-def metrics_around(around: Around, steps: list[Ladder], dim, *, cutoff=None, scratch: Scratch):
+def metrics_around(
+    around: Around, steps: list[Ladder], dim: int, *, cutoff: float | None = None, scratch: Scratch
+) -> LocalMetrics:
     """The `LocalMetrics` of c evaluation points at m bandwidths."""
     # Compared with the nearest neighbor, a point beyond its distance by more than `reach` is negligible.  With points sorted
     # by how far they are beyond the nearest neighbor of any row, those in reach of ε are always the first n(ε).
@@ -63,7 +65,7 @@ def metrics_around(around: Around, steps: list[Ladder], dim, *, cutoff=None, scr
     order = np.argsort(beyond)
     beyond, sqdist, density = beyond[order], around.sqdist[:, order], around.density[order].T
 
-    def in_reach(eps):
+    def in_reach(eps: float) -> int:
         return int(np.searchsorted(beyond, reach(eps) ** 2, side="right"))
 
     c, m = around.density_here.shape
@@ -97,7 +99,9 @@ def metrics_around(around: Around, steps: list[Ladder], dim, *, cutoff=None, scr
     return LocalMetrics(H, effective, drifts)
 
 
-def _weight_batches(sqdist, steps, in_reach, cutoff, scratch):
+def _weight_batches(
+    sqdist: np.ndarray, steps: list[Ladder], in_reach: Callable[[float], int], cutoff: float | None, scratch: Scratch
+) -> Iterator[tuple[list[int], np.ndarray, np.ndarray]]:
     """Weights (b, c, n) of several bandwidths at once, widest first, as many as fit: (columns, bandwidths, weights)."""
     columns: list[int] = []
     epsilons: list[float] = []
@@ -118,7 +122,9 @@ def _weight_batches(sqdist, steps, in_reach, cutoff, scratch):
         yield columns, np.array(epsilons), batch[: len(columns)]
 
 
-def _descent(sqdist, steps, in_reach, cutoff, scratch):
+def _descent(
+    sqdist: np.ndarray, steps: list[Ladder], in_reach: Callable[[float], int], cutoff: float | None, scratch: Scratch
+) -> Iterator[tuple[int, float, np.ndarray]]:
     """Walk down all ladders together, widest bandwidth first; a ladder holds memory only while it is being used."""
     order = sorted((-eps, k) for k, ladder in enumerate(steps) for eps in ladder.bandwidths)
     walks: dict[int, Iterator] = {}

@@ -9,7 +9,10 @@ over the points at other places, and the number and the density weights of those
 any number of chunks.  The products are formed in the precision of the stored columns, and added up in double precision.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..kernel import gaussian
 from ..threads import Scratch
@@ -30,8 +33,8 @@ _FAR = 1e9
 class Columns:
     """Points in the order of a k-d tree, in runs, each stored (in single precision) relative to its own center."""
 
-    def __init__(self, points, rho=None, dtype=np.float32):
-        self.size, self.rho = len(points), rho
+    def __init__(self, points: np.ndarray, rho: np.ndarray | None = None, dtype: DTypeLike = np.float32) -> None:
+        self.size, self.rho = len(points), np.ones(len(points)) if rho is None else rho
         self._boxes = Boxes(points, _RUN)
         starts = np.arange(0, len(points), _RUN)
         self._centers = np.add.reduceat(points, starts) / np.diff(starts, append=len(points))[:, None]
@@ -39,28 +42,28 @@ class Columns:
         about[: len(points)] = points - np.repeat(self._centers, _RUN, axis=0)[: len(points)]
         self._about = about.reshape(len(starts), _RUN, -1)
 
-    def near(self, x, distance):
+    def near(self, x: np.ndarray, distance: float) -> np.ndarray:
         """Numbers of the runs that may hold points closer than ``distance`` to x."""
         return self._boxes.within(distance, x, x)
 
-    def points(self, runs):
+    def points(self, runs: np.ndarray) -> np.ndarray:
         """Indices of the points in those runs."""
         return self._boxes.points(runs)
 
-    def seen(self, runs):
+    def seen(self, runs: Iterable[np.ndarray]) -> np.ndarray:
         """Indices of the points in any of several lists of runs, ascending."""
         seen = np.zeros(self.size, dtype=bool)
         for some in runs:
             seen[self.points(some)] = True
         return np.flatnonzero(seen)
 
-    def padded(self, values, fill):
+    def padded(self, values: np.ndarray, fill: float) -> np.ndarray:
         """Values of the points, run by run, with ``fill`` for the padding of the last run."""
         full = np.full(len(self._about) * _RUN, fill, dtype=float)
         full[: self.size] = values
         return full.reshape(-1, _RUN)
 
-    def differences(self, x, runs, scratch: Scratch):
+    def differences(self, x: np.ndarray, runs: np.ndarray, scratch: Scratch) -> np.ndarray:
         """x_j − x (n, r) for all points of those runs, including padding."""
         A = scratch.array("A", (len(runs), *self._about.shape[1:]), self._about.dtype)
         self._about.take(runs, axis=0, out=A, mode="clip")
@@ -68,12 +71,12 @@ class Columns:
         return A.reshape(-1, len(x))
 
 
-def n_moments(r) -> int:
+def n_moments(r: int) -> int:
     """The number of values that `row_moments` returns for r features."""
     return 5 + 3 * r + 2 * r * r
 
 
-def own_columns(here, thinned):
+def own_columns(here: np.ndarray, thinned: float) -> np.ndarray:
     """The weight of an evaluation point and its duplicates, in units of a column that represents ``thinned`` points.
 
     The point itself is only one point; duplicates are a sample like all others.
@@ -81,7 +84,18 @@ def own_columns(here, thinned):
     return np.maximum(here - 1.0, 0.0) + 1.0 / thinned
 
 
-def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cutoff=None, scratch: Scratch):
+def row_moments(
+    x: np.ndarray,
+    columns: Columns,
+    runs: np.ndarray,
+    reach: float,
+    density: np.ndarray,
+    eps: float,
+    *,
+    rho: np.ndarray | None = None,
+    cutoff: float | None = None,
+    scratch: Scratch,
+) -> np.ndarray:
     """The sums (q,) of one evaluation point x (r,) over some runs of columns, up to the distance ``reach``.
 
     ``density`` and ``rho``, the products ρ_i ρ_j of local scales, are given for all runs (n_runs, run).
@@ -109,7 +123,7 @@ def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cut
     )
 
 
-def _second(A, weights, scratch):
+def _second(A: np.ndarray, weights: np.ndarray, scratch: Scratch) -> np.ndarray:
     """Σ w a aᵀ, flat."""
     largest = weights.max(initial=0.0)
     if largest < NO_NEIGHBORS:
@@ -119,7 +133,9 @@ def _second(A, weights, scratch):
     return largest * (B.T @ B).ravel()
 
 
-def metrics_from(moments, eps, dim, *, rho=1.0, thinned=1.0) -> LocalMetrics:
+def metrics_from(
+    moments: np.ndarray, eps: float, dim: int, *, rho: float | np.ndarray = 1.0, thinned: float = 1.0
+) -> LocalMetrics:
     """Metrics at one bandwidth from the sums (n, q); each column represents ``thinned`` points."""
     r = int(np.sqrt((moments.shape[1] - 5) / 2.0 + 0.5625) - 0.75 + 0.5)  # the inverse of `n_moments`
     here, density_here, s, s2, sv = moments[:, :5].T
@@ -131,8 +147,8 @@ def metrics_from(moments, eps, dim, *, rho=1.0, thinned=1.0) -> LocalMetrics:
     C = C - offset[:, :, None] * first2[:, None, :] - first2[:, :, None] * offset[:, None, :]
     C += (s2 + here)[:, None, None] * offset[:, :, None] * offset[:, None, :]
     V = np.linalg.eigh(C)[1][:, :, : -dim - 1 : -1].transpose(0, 2, 1)
-    alone = s < NO_NEIGHBORS
-    over = np.where(alone, 0.0, 1.0 / np.where(alone, 1.0, sv + density_here))
+    isolated = s < NO_NEIGHBORS
+    over = np.where(isolated, 0.0, 1.0 / np.where(isolated, 1.0, sv + density_here))
     H = (2.0 / (eps * rho) ** 2 * over)[:, None, None] * (V @ B @ V.transpose(0, 2, 1))
     drift = 2.0 / (eps * rho) * over * np.linalg.norm((V @ first_v[:, :, None])[:, :, 0], axis=1)
     return LocalMetrics(H[:, None], (thinned * (here + s) ** 2 / (here + s2))[:, None], drift[:, None])

@@ -22,12 +22,12 @@ _TARGETS, _SOURCES = 128, 128
 _WIDTH = 64
 
 
-def has_fused_kernel():
+def has_fused_kernel() -> bool:
     """Whether Triton is installed."""
     return find_spec("triton") is not None
 
 
-def rung_ladders(epsilons):
+def rung_ladders(epsilons: np.ndarray) -> list[tuple[float, list[tuple[int, int]]]]:
     """Groups of bandwidths that one exponential serves: the widest of each, and (column, squarings) of all."""
     found: list[tuple[float, list[tuple[int, int]]]] = []
     for column in np.argsort(-np.asarray(epsilons), kind="stable"):
@@ -42,7 +42,7 @@ def rung_ladders(epsilons):
     return found
 
 
-def fused_row_sums(X, epsilons):
+def fused_row_sums(X: torch.Tensor, epsilons: np.ndarray) -> np.ndarray:
     """Σ_{j≠i} W_ij (N, m) of the points X (N, r), a centered tensor on a GPU, as a NumPy array."""
     from .row_sum_triton import row_sum_kernel  # only where `has_fused_kernel` is true
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..kernel import ladder_weights, ladders
-from ..laplacian import density_weights
+from ..kernel import Ladder, ladder_weights, ladders
+from ..laplacian import LocalScale, density_weights
 from ..pairs import ZERO, Pairs
-from ..points import as_points, in_unit, root_mean_square_distance
+from ..points import Points, as_points, in_unit, root_mean_square_distance
 from ..threads import Scratch, checkpoint, in_order
 from .base import LocalMetrics
 from .local import Around, metrics_around
@@ -28,7 +28,15 @@ class SparseEngine:
 
     estimates = False
 
-    def __init__(self, X, pairs: Pairs, *, cutoff=None, n_jobs=None, scale=None):
+    def __init__(
+        self,
+        X: Points | np.ndarray,
+        pairs: Pairs,
+        *,
+        cutoff: float | None = None,
+        n_jobs: int | None = None,
+        scale: LocalScale | None = None,
+    ) -> None:
         points = as_points(X)
         self._X, self._unit = points.box, points.unit
         if not sparse.issparse(pairs.sqdist):  # a sparse matrix would lose zeros
@@ -45,19 +53,19 @@ class SparseEngine:
         self._cutoff = cutoff
         self._n_jobs = n_jobs
 
-    def mean_distance(self):
+    def mean_distance(self) -> float:
         return root_mean_square_distance(self._X) * self._unit
 
-    def nearest(self, targets):
+    def nearest(self, targets: np.ndarray) -> np.ndarray:
         apart = np.where(self._at_center, np.inf, self._sqdist.data)
         # Rows are never empty: each stores its diagonal.
         return np.sqrt(np.minimum.reduceat(apart, self._sqdist.indptr[:-1])[targets]) * self._unit
 
-    def row_sums(self, bandwidths, targets=None):
+    def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         S = self._sqdist if targets is None else self._sqdist[targets]
         steps = ladders(in_unit(bandwidths, self._unit))
 
-        def of(first):
+        def of(first: int) -> np.ndarray:
             checkpoint()
             ends = S.indptr[first : first + _ROWS + 1]
             sqdist = S.data[ends[0] : ends[-1]]
@@ -72,12 +80,22 @@ class SparseEngine:
         label = f"degrees at {len(bandwidths)} bandwidths"
         return np.concatenate(list(in_order(of, starts, n_jobs=self._n_jobs, label=label)))
 
-    def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
+    def local_metrics(
+        self,
+        sample: np.ndarray,
+        bandwidths: np.ndarray,
+        degrees: np.ndarray | None,
+        *,
+        working_dim: int,
+        renormalization: float = 1.0,
+    ) -> LocalMetrics:
+        if degrees is None:
+            degrees = 1.0 + self.row_sums(bandwidths)
         steps = ladders(in_unit(bandwidths, self._unit))
         density = density_weights(degrees, renormalization=renormalization, scale=self._scale)
         scratch = Scratch()
 
-        def of(group):
+        def of(group: np.ndarray) -> list[LocalMetrics]:
             return [self._metrics_at(i, steps, density, working_dim, scratch) for i in group]
 
         groups = np.array_split(sample, -(-len(sample) // _GROUP))
@@ -85,7 +103,7 @@ class SparseEngine:
         found = in_order(of, groups, n_jobs=self._n_jobs, label=label)
         return LocalMetrics.joined([metrics for some in found for metrics in some], axis=0)
 
-    def _metrics_at(self, i, steps, density, dim, scratch):
+    def _metrics_at(self, i: int, steps: list[Ladder], density: np.ndarray, dim: int, scratch: Scratch) -> LocalMetrics:
         entries = slice(self._sqdist.indptr[i], self._sqdist.indptr[i + 1])
         neighbors, here = self._sqdist.indices[entries], self._at_center[entries]
         others = neighbors[~here]

@@ -11,15 +11,18 @@ It is exact: the sums run over all pairs.  What makes it fast:
 Memory is O(N·(r + m)) plus, per thread, a few tiles and a few times 50·N weights; no N×N matrix exists.
 """
 
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ..kernel import ladder_weights, ladders, reach
-from ..laplacian import density_weights
-from ..points import as_points, in_unit, root_mean_square_distance
+from ..kernel import Ladder, ladder_weights, ladders, reach
+from ..laplacian import LocalScale, density_weights
+from ..points import Points, as_points, in_unit, root_mean_square_distance
 from ..threads import Scratch, checkpoint, in_order
 from .base import LocalMetrics
-from .blocks import blocks
+from .blocks import Block, blocks
 from .local import Around, metrics_around
 
 __all__ = ["TiledEngine"]
@@ -29,13 +32,22 @@ _SIDE_OF_FEW, _SIDE_OF_MANY = 512, 768
 # Evaluation points that are processed together.
 _GROUP = 50
 
+Result = TypeVar("Result")
+
 
 class TiledEngine:
     """Sums over all pairs, tile by tile."""
 
     estimates = False
 
-    def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None):
+    def __init__(
+        self,
+        X: Points | np.ndarray,
+        *,
+        cutoff: float | None = None,
+        n_jobs: int | None = None,
+        scale: LocalScale | None = None,
+    ) -> None:
         points = as_points(X)
         X, self._unit = points.box, points.unit
         rho = None if scale is None else scale.rho
@@ -47,11 +59,11 @@ class TiledEngine:
         self._cutoff = cutoff
         self._n_jobs = n_jobs
 
-    def mean_distance(self):
+    def mean_distance(self) -> float:
         return root_mean_square_distance(self._X) * self._unit
 
-    def nearest(self, targets):
-        def of(group):
+    def nearest(self, targets: np.ndarray) -> np.ndarray:
+        def of(group: np.ndarray) -> np.ndarray:
             sqdist = cdist(self._X[group], self._X, "sqeuclidean")
             sqdist[sqdist == 0] = np.inf
             sqdist /= self._rho[group][:, None] * self._rho
@@ -62,7 +74,7 @@ class TiledEngine:
             found[group] = distances * self._unit
         return found
 
-    def row_sums(self, bandwidths, targets=None):
+    def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         steps = ladders(in_unit(bandwidths, self._unit))
         if targets is not None:
             return self._target_sums(steps, len(bandwidths), targets)
@@ -71,7 +83,7 @@ class TiledEngine:
 
         scratch = Scratch()
 
-        def of(pair):
+        def of(pair: tuple[Block, Block]) -> tuple[np.ndarray, np.ndarray]:
             I, J = pair
             return self._tile_sums(I, J, steps, len(bandwidths), scratch)
 
@@ -82,7 +94,9 @@ class TiledEngine:
                 sums[J.rows] += across
         return sums[self._place]
 
-    def _tile_sums(self, I, J, steps, n_bandwidths, scratch):
+    def _tile_sums(
+        self, I: Block, J: Block, steps: list[Ladder], n_bandwidths: int, scratch: Scratch
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Row and column sums (a, m), (b, m) of the weights between two blocks."""
         shape = len(I.points), len(J.points)
         along, across = np.zeros((shape[0], n_bandwidths)), np.zeros((shape[1], n_bandwidths))
@@ -105,8 +119,8 @@ class TiledEngine:
                     across[:, column] = ones_I @ weights
         return along, across
 
-    def _target_sums(self, steps, n_bandwidths, targets):
-        def of(group):
+    def _target_sums(self, steps: list[Ladder], n_bandwidths: int, targets: np.ndarray) -> np.ndarray:
+        def of(group: np.ndarray) -> np.ndarray:
             sqdist = cdist(self._X[group], self._X, "sqeuclidean")
             sqdist[np.arange(len(group)), group] = np.inf
             sqdist /= self._rho[group][:, None] * self._rho
@@ -122,18 +136,30 @@ class TiledEngine:
             result[group] = sums
         return result
 
-    def local_metrics(self, sample, bandwidths, degrees, *, working_dim, renormalization=1.0):
+    def local_metrics(
+        self,
+        sample: np.ndarray,
+        bandwidths: np.ndarray,
+        degrees: np.ndarray | None,
+        *,
+        working_dim: int,
+        renormalization: float = 1.0,
+    ) -> LocalMetrics:
+        if degrees is None:
+            degrees = 1.0 + self.row_sums(bandwidths)
         steps = ladders(in_unit(bandwidths, self._unit))
         density = density_weights(degrees, renormalization=renormalization, scale=self._scale)[self._order]
         scratch = Scratch()
 
-        def of(group):
+        def of(group: np.ndarray) -> LocalMetrics:
             return self._group_metrics(group, steps, density, working_dim, scratch)
 
         groups, found = zip(*self._by_groups(of, sample, f"metrics at {len(bandwidths)} bandwidths"), strict=True)
         return LocalMetrics.joined(found, axis=0).at(np.argsort(np.concatenate(groups)))
 
-    def _group_metrics(self, group, steps, density, dim, scratch):
+    def _group_metrics(
+        self, group: np.ndarray, steps: list[Ladder], density: np.ndarray, dim: int, scratch: Scratch
+    ) -> LocalMetrics:
         """Metrics at a group of evaluation points, given by their places."""
         origin = self._X[group]
         sqdist = cdist(origin, self._X, "sqeuclidean")  # by differences: exact however close the points are
@@ -145,7 +171,9 @@ class TiledEngine:
         around = Around(origin, self._X, sqdist, density, np.bincount(row).astype(float), density_here, self._rho[group])
         return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
 
-    def _by_groups(self, function, indices, label):
+    def _by_groups(
+        self, function: Callable[[np.ndarray], Result], indices: np.ndarray, label: str
+    ) -> Iterator[tuple[np.ndarray, Result]]:
         """Apply ``function`` to groups of places of the given points; yields (positions in ``indices``, result)."""
         places = self._place[indices]
         # Points that are close in the tree share neighbors.

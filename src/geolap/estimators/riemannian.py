@@ -20,12 +20,14 @@ within about ε of the border lengths across it, and areas, come out too small.
 
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
+from ..laplacian import Matrix
 from ..metric import departure
 from ..validation import check_number
 
@@ -62,7 +64,7 @@ class RiemannianMetric:
     tangent: np.ndarray
     stretch: np.ndarray
 
-    def length(self, curve, *, corrected=True):
+    def length(self, curve: Any, *, corrected: bool = True) -> float:
         """Length on the data of a curve on the map.
 
         Parameters
@@ -81,7 +83,7 @@ class RiemannianMetric:
         steps = np.diff(y, axis=0)
         return float((self._lengths(steps, 0.5 * (H[1:] + H[:-1])) if corrected else np.linalg.norm(steps, axis=1)).sum())
 
-    def edge_lengths(self, graph):
+    def edge_lengths(self, graph: Any) -> sparse.csr_array:
         """Lengths on the data of the edges of a sparse graph (N, N): a CSR matrix over the same pairs, without the diagonal.
 
         The graph must join near points only, such as scikit-learn's kneighbors_graph does: the metric measures small steps.
@@ -101,14 +103,14 @@ class RiemannianMetric:
             lengths[part] = self._lengths(self.embedding[b] - self.embedding[a], 0.5 * (self.dual[a] + self.dual[b]))
         return sparse.csr_array((lengths, (i, j)), shape=(n, n))
 
-    def geodesics(self, graph, sources):
+    def geodesics(self, graph: Any, sources: Any) -> np.ndarray:
         """Geodesic distances (n, N) on the data from the sources to all points, along a sparse graph of near points.
 
         Points in other components are infinitely far.
         """
         return dijkstra(self.edge_lengths(graph), directed=False, indices=self._rows(np.atleast_1d(sources)))
 
-    def geodesic_path(self, graph, start, end):
+    def geodesic_path(self, graph: Any, start: int, end: int) -> np.ndarray:
         """The shortest path on the data between two points along a sparse graph of near points, as row indices.
 
         Raises
@@ -128,7 +130,7 @@ class RiemannianMetric:
             path.append(int(before[path[-1]]))
         return np.array(path[::-1])
 
-    def area(self, triangles, *, corrected=True):
+    def area(self, triangles: Any, *, corrected: bool = True) -> float:
         """Area on the data of triangles on the map.
 
         Parameters
@@ -154,7 +156,7 @@ class RiemannianMetric:
         gram = np.swapaxes(E, 1, 2) @ G @ E
         return float(0.5 * np.sqrt(np.maximum(np.linalg.det(gram), 0.0)).sum())
 
-    def _along(self, curve):
+    def _along(self, curve: Any) -> tuple[np.ndarray, np.ndarray]:
         curve = np.asarray(curve)
         if curve.ndim == 1 and curve.dtype.kind in "iu":
             return self.embedding[self._rows(curve)], self.dual[curve]
@@ -165,7 +167,7 @@ class RiemannianMetric:
             f"{curve.shape} and dtype {curve.dtype} was given: pass one of these."
         )
 
-    def _rows(self, indices):
+    def _rows(self, indices: np.ndarray) -> np.ndarray:
         n = len(self.embedding)
         if indices.dtype.kind not in "iu" or (indices.size and (indices.min() < 0 or indices.max() >= n)):
             raise ValueError(
@@ -173,14 +175,14 @@ class RiemannianMetric:
             )
         return indices
 
-    def _inverse(self, H):
+    def _inverse(self, H: np.ndarray) -> np.ndarray:
         return _pseudo_inverse(*_leading(H, self.stretch.shape[1]))
 
-    def _lengths(self, steps, H):
+    def _lengths(self, steps: np.ndarray, H: np.ndarray) -> np.ndarray:
         return np.sqrt(np.einsum("na,nab,nb->n", steps, self._inverse(H), steps))
 
 
-def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMetric:
+def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None = None) -> RiemannianMetric:
     """The metric of the data in the coordinates of a map (Perrault-Joncas & Meilă's LearnMetric).
 
     Parameters
@@ -230,7 +232,7 @@ def riemannian_metric(embedding, laplacian, intrinsic_dim=None) -> RiemannianMet
     )
 
 
-def dual_metric_of_map(Y, L):
+def dual_metric_of_map(Y: np.ndarray, L: Matrix) -> np.ndarray:
     """H (N, s, s) of a map Y (N, s) and a Laplacian L (N, N); singular where neighbors are missing or the map is flat."""
     s = Y.shape[1]
     Y = Y - Y.mean(axis=0)
@@ -247,7 +249,7 @@ def dual_metric_of_map(Y, L):
 _CELLS, _SIZE = 7, 0.045
 
 
-def indicatrices(places, dual, *, radius=None):
+def indicatrices(places: np.ndarray, dual: np.ndarray, *, radius: float | None = None) -> tuple[np.ndarray, float]:
     """Circles of one radius around some points of the data, as a map in two coordinates shows them (Tissot's indicatrices).
 
     Parameters
@@ -279,17 +281,17 @@ def indicatrices(places, dual, *, radius=None):
     return places[some, None, :] + radius * np.swapaxes((vectors * values[:, None, :]) @ circle, 1, 2), radius
 
 
-def _leading(H, d):
+def _leading(H: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
     """The d largest eigenvalues (n, d) of each H and their vectors (n, s, d)."""
     values, vectors = np.linalg.eigh(H)
     return values[:, : -d - 1 : -1], vectors[:, :, : -d - 1 : -1]
 
 
-def _pseudo_inverse(values, vectors):
+def _pseudo_inverse(values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return (vectors / values[:, None, :]) @ np.swapaxes(vectors, 1, 2)
 
 
-def _check_sizes(Y, L):
+def _check_sizes(Y: np.ndarray, L: Matrix) -> None:
     if Y.ndim != 2 or not np.isfinite(Y).all():
         raise ValueError(
             f"A map must be a finite array (n_points, s); shape {Y.shape} was given, finite: {bool(np.isfinite(Y).all())}: "

@@ -69,7 +69,7 @@ def forecast(
     name = engine_for(X, exact=spec.exact) if spec.engine == "auto" else spec.engine
     costs = {"n_sample": min(n, n_sample or n), "n_jobs": thread_count(spec.n_jobs)}
     if task == "map":
-        return map_cost(name, n, r, n_neighbors=spec.n_neighbors, n_landmarks=n_landmarks, **costs)
+        return map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, **costs)
     return selection_cost(name, n, r, **costs)
 
 

@@ -6,15 +6,19 @@ W (weights), d (degrees), v (density weights), W' = diag(v) W diag(v), d' (its d
 A point without neighbors stays in place: P_ii = 1, and L is zero in its row.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ..engines.base import NO_NEIGHBORS
-from ..laplacian import LocalScale, density_weights, laplacian, log_density_weights, scaled_rows
+from ..laplacian import LocalScale, Matrix, density_weights, laplacian, log_density_weights, scaled_rows
 from ..memory import require_memory
+from ..pairs import Pairs
 from ..validation import check_number
 
 __all__ = ["NORMALIZATIONS", "KernelGraph", "kernel_graph"]
@@ -42,7 +46,7 @@ class KernelGraph:
     scale : LocalScale or None
     """
 
-    weights: np.ndarray | sparse.csr_array
+    weights: Matrix
     bandwidth: float
     degrees: np.ndarray
     density: np.ndarray
@@ -54,37 +58,37 @@ class KernelGraph:
         return len(self.degrees)
 
     @property
-    def bandwidths(self):
+    def bandwidths(self) -> np.ndarray:
         """ε(x_i), one for each point."""
         return self.bandwidth * (np.ones(self.n_points) if self.scale is None else self.scale.rho)
 
     @property
-    def renormalized_degrees(self):
+    def renormalized_degrees(self) -> np.ndarray:
         """d', the row sums of W'; 0 for points without neighbors."""
         return self.density_unit**2 * self._sums
 
     @cached_property
-    def density_sums(self):
+    def density_sums(self) -> np.ndarray:
         """W v, with v over its unit."""
         return self.weights @ self.density
 
     @property
-    def _sums(self):
+    def _sums(self) -> np.ndarray:
         """d' over the square of the unit of v."""
         return self.density * self.density_sums
 
-    def restricted(self, rows) -> "KernelGraph":
+    def restricted(self, rows: np.ndarray) -> "KernelGraph":
         """The graph of some points, whole components of this one: their degrees stay."""
         W = self.weights[rows][:, rows]
         scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.intrinsic_dim)
         return KernelGraph(W, self.bandwidth, self.degrees[rows], self.density[rows], self.density_unit, scale)
 
-    def renormalized(self):
+    def renormalized(self) -> Matrix:
         """W' = diag(v) W diag(v)."""
         v = self.density_unit * self.density
         return self._scaled(v, v)
 
-    def transition(self):
+    def transition(self) -> Matrix:
         """P, whose rows sum to 1."""
         isolated = self._sums == 0
         P = self._scaled(self.density * _inverse(self._sums), self.density)
@@ -93,12 +97,12 @@ class KernelGraph:
             P = P + (sparse.diags_array(stay, format="csr") if sparse.issparse(P) else np.diag(stay))
         return P
 
-    def symmetric(self):
+    def symmetric(self) -> Matrix:
         """A = diag(d')^{−1/2} W' diag(d')^{−1/2}; rows of points without neighbors are zero."""
         root = self.density * np.sqrt(_inverse(self._sums))
         return self._scaled(root, root)
 
-    def laplacian(self, normalization="random_walk"):
+    def laplacian(self, normalization: str = "random_walk") -> Matrix:
         """L = (4/ε²)(P − I), or with A instead of P, or (4/ε²)(W' − diag d')."""
         if normalization == "random_walk":
             return laplacian(self.transition(), self.bandwidths)
@@ -116,7 +120,7 @@ class KernelGraph:
         W.eliminate_zeros()
         return W
 
-    def to_networkx(self, names=None, *, least_weight=0.0):
+    def to_networkx(self, names: Sequence[Any] | None = None, *, least_weight: float = 0.0) -> Any:
         """The graph as a ``networkx.Graph``, with W in the edges' ``weight`` and ε in ``graph.graph["bandwidth"]``.
 
         Parameters
@@ -168,7 +172,7 @@ class KernelGraph:
         )
         return graph
 
-    def _scaled(self, rows, columns):
+    def _scaled(self, rows: np.ndarray, columns: np.ndarray) -> Matrix:
         W = self.weights
         if sparse.issparse(W):
             return scaled_rows(W, rows=rows, columns=columns)
@@ -176,7 +180,15 @@ class KernelGraph:
 
 
 def kernel_graph(
-    pairs, bandwidth, *, renormalization=1.0, self_weights=True, cutoff=None, scale=None, degrees=None, dtype=float
+    pairs: Pairs,
+    bandwidth: float,
+    *,
+    renormalization: float = 1.0,
+    self_weights: bool = True,
+    cutoff: float | None = None,
+    scale: LocalScale | None = None,
+    degrees: np.ndarray | None = None,
+    dtype: DTypeLike = float,
 ) -> KernelGraph:
     """The graph over the given pairs (distances already over √(ρ_i ρ_j) where scales vary).
 
@@ -184,10 +196,10 @@ def kernel_graph(
     """
     W = pairs.weights(bandwidth, cutoff=cutoff, dtype=dtype)
     if not self_weights:
-        if sparse.issparse(W):
-            W.setdiag(0.0)
-        else:
+        if isinstance(W, np.ndarray):
             np.fill_diagonal(W, 0.0)
+        else:
+            W.setdiag(0.0)
     if degrees is None:
         degrees = np.asarray(W.sum(axis=1, dtype=float)).ravel()
     degrees = np.where(degrees > NO_NEIGHBORS, degrees, 0.0)
@@ -198,6 +210,6 @@ def kernel_graph(
     return KernelGraph(W, float(bandwidth), degrees, density, unit, scale)
 
 
-def _inverse(sums):
+def _inverse(sums: np.ndarray) -> np.ndarray:
     """1/s, and 0 where s = 0."""
     return np.where(sums > 0, 1.0 / np.where(sums > 0, sums, 1.0), 0.0)

@@ -6,7 +6,9 @@ the eigenvectors of its first coarse level, some eighty times smaller, are a sta
 """
 
 import warnings
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -21,13 +23,17 @@ _ITERATIONS, _ROUNDS = 16, 6
 # The coarsest level, which is solved directly.
 _COARSEST = 500
 
+_Product = Callable[[np.ndarray], np.ndarray]
+
 
 def has_multigrid() -> bool:
     """Whether pyamg is installed."""
     return find_spec("pyamg") is not None
 
 
-def smallest_by_multigrid(L, k, *, product, known, tol):
+def smallest_by_multigrid(
+    L: sparse.csr_array, k: int, *, product: _Product, known: np.ndarray, tol: float
+) -> tuple[np.ndarray, np.ndarray] | None:
     """The k smallest eigenvalues of a symmetric positive semi-definite CSR matrix and their vectors (n, k).
 
     ``known`` (n, 1) spans its null space and is kept out; ``product`` multiplies with L; residuals should fall to ``tol``.
@@ -52,7 +58,7 @@ def smallest_by_multigrid(L, k, *, product, known, tol):
     return None
 
 
-def _levels(L, known):
+def _levels(L: sparse.csr_array, known: np.ndarray) -> list[Any]:
     import pyamg
 
     solver = pyamg.smoothed_aggregation_solver(
@@ -68,7 +74,7 @@ def _levels(L, known):
     return solver.levels
 
 
-def _start(levels, k):
+def _start(levels: list[Any], k: int) -> np.ndarray:
     """The smoothest k vectors of the first coarse level on the finest, the null vector left out."""
     P = levels[0].P
     coarse = sparse.csc_matrix(levels[1].A)
@@ -81,13 +87,13 @@ def _start(levels, k):
         return np.random.default_rng(0).standard_normal((P.shape[0], k))
 
 
-def _cycle(levels, product):
+def _cycle(levels: list[Any], product: _Product) -> _Product:
     """The V-cycle as a function of a block of vectors, with one sweep of ℓ¹-Jacobi before and after each coarse level."""
     smoothers = [1.0 / np.maximum(_absolute_sums(level.A), np.finfo(float).tiny)[:, None] for level in levels[:-1]]
     products = [product] + [level.A.__matmul__ for level in levels[1:]]
     bottom = np.linalg.pinv(levels[-1].A.toarray(), hermitian=True)
 
-    def cycle(R, i=0):
+    def cycle(R: np.ndarray, i: int = 0) -> np.ndarray:
         if i == len(smoothers):
             return bottom @ R
         X = smoothers[i] * R
@@ -98,6 +104,6 @@ def _cycle(levels, product):
     return cycle
 
 
-def _absolute_sums(A):
+def _absolute_sums(A: sparse.spmatrix) -> np.ndarray:
     A = sparse.csr_matrix(A)
     return np.bincount(np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)), weights=np.abs(A.data), minlength=A.shape[0])

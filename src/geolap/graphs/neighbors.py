@@ -12,9 +12,9 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ..engines.blocks import blocks
+from ..engines.blocks import Block, blocks
 from ..pairs import ZERO, Pairs
-from ..points import as_points, in_unit
+from ..points import Points, as_points, in_unit
 from ..sentences import Sentence
 from ..threads import Scratch, in_order, thread_count
 from ..validation import check_number
@@ -37,8 +37,11 @@ _QUERIES, _ROWS, _HELD = 2**11, 2**12, 2**24
 # The relative error of a squared distance to the farthest neighbor beyond which it is found by differences.
 _RELATIVE_ERROR = 1e-9
 
+# Distances (n, k) and columns (n, k).
+_Found = tuple[np.ndarray, np.ndarray]
 
-def all_pairs(X, *, n_jobs=None) -> Pairs:
+
+def all_pairs(X: Points | np.ndarray, *, n_jobs: int | None = None) -> Pairs:
     """All pairs, as a full matrix."""
     points = as_points(X)
     X, unit = points.box, points.unit
@@ -46,7 +49,7 @@ def all_pairs(X, *, n_jobs=None) -> Pairs:
     parts, order = blocks(X, _SIDE)
     scratch = Scratch()
 
-    def of(tile):
+    def of(tile: tuple[Block, Block]) -> None:
         I, J = tile
         # By differences wherever a bandwidth as narrow as the closest pair would notice.
         found = I.sqdist(J, 0.0, out=scratch.array("sqdist", (len(I.points), len(J.points))))
@@ -61,7 +64,14 @@ def all_pairs(X, *, n_jobs=None) -> Pairs:
     return Pairs(0.5 * (sqdist + sqdist.T), unit)
 
 
-def pairs_within(X, radius, *, rho=None, narrowest=None, n_jobs=None) -> Pairs:
+def pairs_within(
+    X: Points | np.ndarray,
+    radius: float,
+    *,
+    rho: np.ndarray | None = None,
+    narrowest: float | None = None,
+    n_jobs: int | None = None,
+) -> Pairs:
     """Pairs at most ``radius`` apart (over √(ρ_i ρ_j)), by tiles of points that stand together.
 
     Distances are accurate enough for bandwidths from ``narrowest`` (by default a tenth of the radius) on.
@@ -73,7 +83,7 @@ def pairs_within(X, radius, *, rho=None, narrowest=None, n_jobs=None) -> Pairs:
     order = order.astype(np.int32)
     scratch = Scratch()
 
-    def of(tile):
+    def of(tile: tuple[Block, Block]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         I, J = tile
         sqdist = I.sqdist(J, narrowest, out=scratch.array("sqdist", (len(I.points), len(J.points))))
         if I is J:
@@ -95,7 +105,7 @@ def pairs_within(X, radius, *, rho=None, narrowest=None, n_jobs=None) -> Pairs:
     index = np.int32 if ends[-1] < 2**31 else np.int64
     indices, data, free = np.empty(ends[-1], dtype=index), np.empty(ends[-1]), ends[:-1].copy()
 
-    def place(rows, columns, local, other, values):
+    def place(rows: np.ndarray, columns: np.ndarray, local: np.ndarray, other: np.ndarray, values: np.ndarray) -> None:
         """Append the entries, sorted by ``local``, to their rows."""
         count = np.bincount(local, minlength=len(rows))
         at = (free[rows] - np.cumsum(count) + count)[local] + np.arange(len(local))
@@ -112,7 +122,7 @@ def pairs_within(X, radius, *, rho=None, narrowest=None, n_jobs=None) -> Pairs:
     return Pairs(sparse.csr_array((data, indices, ends.astype(index)), shape=(len(X), len(X))), unit)
 
 
-def nearest_pairs(X, n_neighbors, *, n_jobs=None) -> Pairs:
+def nearest_pairs(X: Points | np.ndarray, n_neighbors: int, *, n_jobs: int | None = None) -> Pairs:
     """Pairs of which one is among the ``n_neighbors`` nearest of the other."""
     distances, columns = nearest_neighbors(X, n_neighbors, n_jobs=n_jobs)
     unit = float(distances.max()) or 1.0
@@ -122,7 +132,7 @@ def nearest_pairs(X, n_neighbors, *, n_jobs=None) -> Pairs:
     return Pairs(_of_either(distances, columns), unit)
 
 
-def _of_either(sqdist, columns):
+def _of_either(sqdist: np.ndarray, columns: np.ndarray) -> sparse.csr_array:
     """The symmetric graph of neighbors (N, k), each row with its diagonal: only what one side misses is ever copied."""
     n, k = columns.shape
     some = max(1, _HELD // k**2)
@@ -178,7 +188,9 @@ def nearest_neighbors(X: Any, n_neighbors: int, *, n_jobs: int | None = None) ->
     return distances[~own].reshape(len(box), -1) * points.unit, columns[~own].reshape(len(box), -1)
 
 
-def _by_groups(nearest: Callable, order: np.ndarray, together: int, k: int, n_jobs: int | None):
+def _by_groups(
+    nearest: Callable[[np.ndarray], _Found], order: np.ndarray, together: int, k: int, n_jobs: int | None
+) -> _Found:
     """Distances and columns (N, k) from ``nearest(rows)`` of groups of rows, on threads."""
     distances, columns = np.empty((len(order), k)), np.empty((len(order), k), dtype=np.int32)
     groups = np.split(order, np.arange(together, len(order), together))
@@ -188,20 +200,20 @@ def _by_groups(nearest: Callable, order: np.ndarray, together: int, k: int, n_jo
     return distances, columns
 
 
-def _nearest_by_tree(X, k, n_jobs):
+def _nearest_by_tree(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
     tree = cKDTree(X)
     # Points that are close together use the same memory.
     return _by_groups(lambda rows: tree.query(X[rows], k), tree.indices, _QUERIES, k, n_jobs)
 
 
-def _in_exact_order(X, rows, candidates):
+def _in_exact_order(X: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> _Found:
     """Exact distances from the rows to their candidates (n, k), ascending, and the candidates in that order."""
     exact = np.linalg.norm(X[candidates] - X[rows, None], axis=2)
     rank = np.argsort(exact, axis=1, kind="stable")
     return np.take_along_axis(exact, rank, axis=1), np.take_along_axis(candidates, rank, axis=1)
 
 
-def _nearest_by_faiss(X, k, n_jobs):
+def _nearest_by_faiss(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
     """Nearest points among those of the nearest cells, in order of their exact distances."""
     import faiss
 
@@ -222,12 +234,12 @@ def _nearest_by_faiss(X, k, n_jobs):
     return found
 
 
-def _nearest_by_brute_force(X, k, n_jobs):
+def _nearest_by_brute_force(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
     """Nearest of all points, by one matrix product for a group of rows, or by differences where that would lose digits."""
     squares = np.einsum("nr,nr->n", X, X)
     error = 8.0 * np.finfo(float).eps * squares.max()
 
-    def nearest(rows):
+    def nearest(rows: np.ndarray) -> _Found:
         sqdist = euclidean_distances(X[rows], X, squared=True, Y_norm_squared=squares)
         candidates = np.argpartition(sqdist, k - 1, axis=1)[:, :k]
         unsure = error > _RELATIVE_ERROR * np.take_along_axis(sqdist, candidates, axis=1).max(axis=1)
@@ -239,7 +251,7 @@ def _nearest_by_brute_force(X, k, n_jobs):
     return _by_groups(nearest, np.arange(len(X)), max(1, _HELD // (8 * len(X))), k, n_jobs)
 
 
-def fitted_neighbors(neighbors, X):
+def fitted_neighbors(neighbors: Any, X: np.ndarray) -> tuple[Any, Any]:
     """A matrix of distances from a matrix or a transformer, and the fitted transformer (None for a matrix)."""
     if not hasattr(neighbors, "fit_transform"):
         return neighbors, None

@@ -10,10 +10,13 @@ Every setting (p, m, μ) is tried, and all count, each with the likelihood of it
 classes, the Gaussian likelihood for numbers.  Taking only the best, on a hundred labels, is taking a lucky one.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
+from ..pairs import Pairs
 from ..threads import one_blas_thread
 from .graph import KernelGraph, kernel_graph
 from .spectrum import graph_components, smooth_spectrum
@@ -65,7 +68,17 @@ class SmoothFit:
     n_unreached: int = 0
 
 
-def smooth_fit(Phi, eigenvalues, labeled, target, *, classes, sizes=SIZES, powers=POWERS, penalties=None) -> SmoothFit:
+def smooth_fit(
+    Phi: np.ndarray,
+    eigenvalues: np.ndarray,
+    labeled: np.ndarray,
+    target: np.ndarray,
+    *,
+    classes: bool,
+    sizes: Sequence[int] = SIZES,
+    powers: Sequence[float] = POWERS,
+    penalties: Sequence[float] | None = None,
+) -> SmoothFit:
     """Fit target (n, C) on the labeled rows by smooth functions.
 
     Parameters
@@ -117,31 +130,31 @@ class _Basis:
     target: np.ndarray
 
     @classmethod
-    def of(cls, Phi, eigenvalues, power, labeled, target):
+    def of(cls, Phi: np.ndarray, eigenvalues: np.ndarray, power: float, labeled: np.ndarray, target: np.ndarray) -> Self:
         penalty = eigenvalues**power
         functions = Phi / np.sqrt(np.maximum(penalty, _LEAST_PENALTY * max(penalty.max(), 1e-8)))
         return cls(power, functions, *np.linalg.svd(functions[labeled], full_matrices=False), target)
 
-    def penalties(self):
+    def penalties(self) -> np.ndarray:
         """μ to try, relative to the largest singular value squared."""
         return np.array(PENALTIES) * max(self.s[0] ** 2, 1e-100)
 
-    def left_out(self, mu):
+    def left_out(self, mu: float) -> np.ndarray:
         shrink = self.s**2 / (self.s**2 + mu)
         h = ((self.U**2) @ shrink)[:, None]
         return (self.U @ (shrink[:, None] * (self.U.T @ self.target)) - h * self.target) / np.maximum(1.0 - h, 1e-8)
 
-    def coefficients(self, mu):
+    def coefficients(self, mu: float) -> np.ndarray:
         return self.Vt.T @ ((self.s / (self.s**2 + mu))[:, None] * (self.U.T @ self.target))
 
 
-def _losses(left_out, target, classes):
+def _losses(left_out: np.ndarray, target: np.ndarray, classes: bool) -> tuple[float, float]:
     """Mistakes, or squares; and squares, which decide between equal mistakes."""
     squares = ((left_out - target) ** 2).mean()
     return ((left_out.argmax(axis=1) != target.argmax(axis=1)).sum() if classes else squares), squares
 
 
-def _weights(losses, n, classes):
+def _weights(losses: np.ndarray, n: int, classes: bool) -> np.ndarray:
     least = losses.min()
     # exp(−mistakes), or the likelihood of normal errors with the variance of the best setting.
     log = least - losses if classes else -0.5 * n * (losses - least) / max(least, 1e-24)
@@ -149,7 +162,7 @@ def _weights(losses, n, classes):
     return weights / weights.sum()
 
 
-def signs_of(classes, n_classes):
+def signs_of(classes: np.ndarray, n_classes: int) -> np.ndarray:
     """±1 targets (n, C) of integer classes."""
     return np.where(classes[:, None] == np.arange(n_classes), 1.0, -1.0)
 
@@ -177,7 +190,16 @@ class SmoothFunctions:
     components: np.ndarray
     free: int
 
-    def fit(self, labeled, target, *, classes, sizes=SIZES, powers=POWERS, penalties=None) -> SmoothFit:
+    def fit(
+        self,
+        labeled: np.ndarray,
+        target: np.ndarray,
+        *,
+        classes: bool,
+        sizes: Sequence[int] = SIZES,
+        powers: Sequence[float] = POWERS,
+        penalties: Sequence[float] | None = None,
+    ) -> SmoothFit:
         """Fit the target (n, C) at labeled points; points in other components get its mean."""
         center = np.zeros(target.shape[1]) if classes else target.mean(axis=0)
         fit = smooth_fit(
@@ -196,7 +218,7 @@ class SmoothFunctions:
         return replace(fit, scores=scores, n_components=int(self.components.max()) + 1, n_unreached=unreached)
 
 
-def smooth_functions(graph: KernelGraph, labeled, size, *, n_jobs=None) -> SmoothFunctions:
+def smooth_functions(graph: KernelGraph, labeled: np.ndarray, size: int, *, n_jobs: int | None = None) -> SmoothFunctions:
     """The ``size`` smoothest functions for these labeled points, and those that tell components apart."""
     components = graph_components(graph)
     rows = np.flatnonzero(np.isin(components, components[labeled]))
@@ -207,7 +229,15 @@ def smooth_functions(graph: KernelGraph, labeled, size, *, n_jobs=None) -> Smoot
     return SmoothFunctions(rows, spectrum.vectors, graph.bandwidth**2 / 4.0 * spectrum.eigenvalues, components, free)
 
 
-def predicted_classes(pairs, bandwidth, labeled, classes, *, size=60, n_jobs=None):
+def predicted_classes(
+    pairs: Pairs,
+    bandwidth: float,
+    labeled: Sequence[np.ndarray],
+    classes: Sequence[np.ndarray],
+    *,
+    size: int = 60,
+    n_jobs: int | None = None,
+) -> Iterator[np.ndarray]:
     """Predicted classes (N,) from integer classes of each of several sets of labeled rows, one graph for all.
 
     ``labeled`` and ``classes`` are sequences of arrays; yields one prediction for each.  Self-weights are dropped before

@@ -12,6 +12,7 @@ directly, and so are those of some thousand points whose parts are so weakly con
 Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
-from ..laplacian import scaled_rows
+from ..laplacian import Matrix, scaled_rows
 from ..sentences import Sentence
 from ..threads import thread_count
 from ..validation import check_choice
@@ -49,6 +50,10 @@ _RESTARTS, _FEW_RESTARTS = 3000, 30
 _FACTORIZED = 10_000
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
+
+# Eigenvalues (k,) and their vectors (n, k).
+_Eigenpairs = tuple[np.ndarray, np.ndarray]
+_Product = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,14 @@ class Spectrum:
 
 
 def smooth_spectrum(
-    graph: KernelGraph, k, *, markov=False, separate=False, components=None, solver="auto", n_jobs=None
+    graph: KernelGraph,
+    k: int,
+    *,
+    markov: bool = False,
+    separate: bool = False,
+    components: np.ndarray | None = None,
+    solver: str = "auto",
+    n_jobs: int | None = None,
 ) -> Spectrum:
     """The k smallest eigenpairs of −L.
 
@@ -114,7 +126,7 @@ def smooth_spectrum(
     return Spectrum(4.0 / graph.bandwidth**2 * mu, _with_signs(vectors), mass, components, residual)
 
 
-def _shifted(graph, rho):
+def _shifted(graph: KernelGraph, rho: np.ndarray) -> tuple[Matrix, float]:
     """B = c I − M and c."""
     A = graph.symmetric()
     if np.all(rho == 1.0):
@@ -127,14 +139,14 @@ def _shifted(graph, rho):
     return A / (rho[:, None] * rho) + np.diag(shift), top
 
 
-def graph_components(graph: KernelGraph):
+def graph_components(graph: KernelGraph) -> np.ndarray:
     """Component of each point, the largest being 0.
 
     An edge that neither of its ends can tell from rounding, P_ij and P_ji both below 1e-14, joins nothing.
     """
     W = graph.weights
     if sparse.issparse(W) and _lightest(graph) > _NO_EDGE:
-        joined = W
+        joined: sparse.csr_array = W
     elif sparse.issparse(W):
         joined = graph.transition().copy()
         joined.data = joined.data > _NO_EDGE
@@ -146,13 +158,15 @@ def graph_components(graph: KernelGraph):
     return rank[labels]
 
 
-def _lightest(graph):
+def _lightest(graph: KernelGraph) -> float:
     """A bound from below on the transition probabilities along the edges of a sparse graph."""
-    W = graph.weights
+    W: sparse.csr_array = graph.weights
     return W.data.min(where=W.data > 0, initial=1.0) * graph.density.min() / graph.density_sums.max()
 
 
-def _component(B, rows, k, mass, top, solver, n_jobs):
+def _component(
+    B: Matrix, rows: np.ndarray | slice, k: int, mass: np.ndarray, top: float, solver: str, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray, float]:
     """Largest eigenpairs of one component: (values, vectors, residual).  The first, the constant, is known and kept out."""
     constant = np.sqrt(mass[rows])[:, None]
     constant = constant / np.linalg.norm(constant)
@@ -165,7 +179,13 @@ def _component(B, rows, k, mass, top, solver, n_jobs):
     return np.concatenate([[top], values]), np.hstack([constant, vectors]), residual
 
 
-def _merged(parts, solved, k, mass, top):
+def _merged(
+    parts: Sequence[np.ndarray | slice],
+    solved: Sequence[tuple[np.ndarray, np.ndarray, float]],
+    k: int,
+    mass: np.ndarray,
+    top: float,
+) -> _Eigenpairs:
     """The k largest eigenpairs of all components together."""
     if len(parts) == 1:
         return solved[0][0], solved[0][1]
@@ -186,7 +206,15 @@ def _merged(parts, solved, k, mass, top):
     return values, vectors
 
 
-def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", n_jobs=None):
+def largest_eigenpairs(
+    B: Matrix,
+    k: int,
+    *,
+    without: np.ndarray | None = None,
+    top: float = 1.0,
+    solver: str = "auto",
+    n_jobs: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, float]:
     """The k largest eigenvalues of a symmetric matrix, descending, their vectors (n, k), and the largest residual.
 
     ``without`` (n, 1) is an eigenvector that is known already; it is pushed below all others, which are at least −``top``.
@@ -200,7 +228,7 @@ def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", n_jobs=Non
     small = n <= max(_DIRECT, _DIRECT_PER_PAIR * k) // (3 if sparse.issparse(B) else 1) or 3 * k >= n
     found = None
     if small or solver == "dense":
-        found = _full(B.toarray() if sparse.issparse(B) else B, k, known, push)
+        found = _full(B if isinstance(B, np.ndarray) else B.toarray(), k, known, push)
     elif without is not None and _by_lobpcg(B, k, solver):
         found = _lobpcg(B, k, known, top, n_jobs)
     if found is None:
@@ -220,7 +248,7 @@ def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", n_jobs=Non
     return values, vectors, residual
 
 
-def _by_lobpcg(B, k, solver):
+def _by_lobpcg(B: Matrix, k: int, solver: str) -> bool:
     if solver == "auto":
         return sparse.issparse(B) and B.shape[0] > _POINTS_FOR_LOBPCG and k <= _PAIRS_FOR_LOBPCG and has_multigrid()
     if solver == "lobpcg" and not sparse.issparse(B):
@@ -232,7 +260,7 @@ def _by_lobpcg(B, k, solver):
     return solver == "lobpcg"
 
 
-def _lobpcg(B, k, known, top, n_jobs):
+def _lobpcg(B: sparse.csr_array, k: int, known: np.ndarray, top: float, n_jobs: int | None) -> _Eigenpairs | None:
     """Largest eigenpairs of B as the smallest of ``top`` I − B; None if they do not converge."""
     order = reverse_cuthill_mckee(B, symmetric_mode=True)  # neighbors in memory: products are some four times as fast
     L = B[order][:, order].astype(float, copy=False)
@@ -248,10 +276,10 @@ def _lobpcg(B, k, known, top, n_jobs):
 
 
 @contextmanager
-def _product(B, n_jobs):
+def _product(B: Matrix, n_jobs: int | None) -> Iterator[_Product]:
     """A function v → B v that works on as many threads; rows are summed one by one, so that the number changes nothing."""
     threads = thread_count(n_jobs)
-    if not sparse.issparse(B) or threads == 1 or B.nnz < _ENTRIES_FOR_THREADS:
+    if isinstance(B, np.ndarray) or threads == 1 or B.nnz < _ENTRIES_FOR_THREADS:
         yield lambda v: B @ v
         return
     ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, threads + 1))
@@ -266,7 +294,7 @@ def _product(B, n_jobs):
         yield lambda v: np.concatenate(list(pool.map(lambda part: part @ v, parts)))
 
 
-def _full(B, k, known, push):
+def _full(B: np.ndarray, k: int, known: np.ndarray, push: float) -> _Eigenpairs:
     """Largest eigenpairs of a full matrix.
 
     LAPACK's search for some of the eigenvectors goes wrong on matrices whose entries span hundreds of orders of magnitude,
@@ -280,7 +308,7 @@ def _full(B, k, known, push):
     return values[-k:], vectors[:, -k:]
 
 
-def _lanczos(product, n, k):
+def _lanczos(product: _Product, n: int, k: int) -> _Eigenpairs | None:
     """Largest eigenpairs; None if they do not converge soon and there is another way."""
     operator = LinearOperator((n, n), matvec=product, dtype=float)
     basis = max(2 * k + 1, _BASIS)
@@ -298,13 +326,13 @@ def _lanczos(product, n, k):
     )
 
 
-def _factorized(B, k, known, top):
+def _factorized(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _Eigenpairs:
     """Largest eigenpairs of a sparse matrix by inverse iteration: near ``top`` they are close, their inverses far apart."""
     n = B.shape[0]
     shift = 1e-10 * top
     solve = splu(sparse.csc_array((top + shift) * sparse.eye_array(n) - B)).solve
 
-    def product(v):
+    def product(v: np.ndarray) -> np.ndarray:
         v = solve(v - known[:, 0] * (known[:, 0] @ v))
         return v - known[:, 0] * (known[:, 0] @ v)
 
@@ -312,12 +340,12 @@ def _factorized(B, k, known, top):
     return top + shift - 1.0 / inverse, vectors
 
 
-def _start(n):
+def _start(n: int) -> np.ndarray:
     """The same every time."""
     return np.random.default_rng(0).standard_normal(n)
 
 
-def _with_signs(vectors):
+def _with_signs(vectors: np.ndarray) -> np.ndarray:
     """Signs such that the entry of largest magnitude is positive."""
     largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)

@@ -28,7 +28,7 @@ class ComparisonRow:
     health: GraphHealth
     seconds: float
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """The row as plain values, for a table."""
         low, high = self.selection.interval or (None, None)
         return {
@@ -53,10 +53,10 @@ class Comparison(Plotted, Carded):
     def __iter__(self) -> Iterator[ComparisonRow]:
         return iter(self.rows)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rows)
 
-    def as_dicts(self):
+    def as_dicts(self) -> list[dict[str, Any]]:
         """Rows as plain values: ``pandas.DataFrame(comparison.as_dicts())``."""
         return [row.as_dict() for row in self.rows]
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import dual_annealing
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 
 from ..engines import make_engine
 from ..graphs.neighbors import all_pairs
@@ -72,7 +72,7 @@ class CrossValidation(BandwidthSelector):
     n_sample: int = 5000
     random_state: Any = None
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
@@ -97,7 +97,7 @@ class CrossValidation(BandwidthSelector):
         pairs = all_pairs(points, n_jobs=self.n_jobs)
         tried: dict[float, float] = {}
 
-        def error(log_bandwidth):
+        def error(log_bandwidth: np.ndarray) -> float:
             eps = float(np.exp(log_bandwidth.item()))
             predictions = predicted_classes(pairs, eps, train, [classes[rows] for rows in train], n_jobs=self.n_jobs)
             wrong = [np.mean(p[rows] != classes[rows]) for p, rows in zip(predictions, test, strict=True)]
@@ -125,7 +125,7 @@ class CrossValidation(BandwidthSelector):
         )
 
 
-def label_folds(classes, n_folds, n_repeats, seed):
+def label_folds(classes: np.ndarray, n_folds: int, n_repeats: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Pairs of (training, test) positions among the labeled points, every class in every training set."""
     n_folds = min(n_folds, np.bincount(classes).min())
     return [
@@ -135,13 +135,13 @@ def label_folds(classes, n_folds, n_repeats, seed):
     ]
 
 
-def middle_of_least(errors):
+def middle_of_least(errors: np.ndarray) -> int:
     """Many bandwidths share the least error, a multiple of one over the number of labels: the position of the middle one."""
     least = np.flatnonzero(errors == errors.min())
     return least[len(least) // 2]
 
 
-def _checked_labels(y, n_points):
+def _checked_labels(y: Any, n_points: int) -> np.ndarray:
     """Labels as classes 0 … C − 1, −1 for unlabeled points."""
     if y is None:
         raise ValueError(

@@ -121,7 +121,7 @@ class NeighborDistance(BandwidthSelector):
         return _rule_of_thumb(float(typical[k - 1]), bandwidths[positive], scores[positive], "knn")
 
 
-def _rule_of_thumb(bandwidth, bandwidths, scores, method):
+def _rule_of_thumb(bandwidth: float, bandwidths: np.ndarray, scores: np.ndarray, method: str) -> Selection:
     return Selection(
         bandwidth=bandwidth,
         bandwidths=bandwidths,

@@ -143,7 +143,7 @@ class ConsistencySearch(BaseEstimator):
                         trial({**trial.best[0], name: value})
 
         params, self.selection_ = trial.best
-        plain = trial.plain()
+        baseline = trial.baseline()
         self.bandwidth_ = self.selection_.bandwidth
         self.best_params_ = {"bandwidth": self.bandwidth_, **_graph_of(selector.set_params(**params), params)}
         self.best_score_ = _score(self.selection_)
@@ -151,10 +151,10 @@ class ConsistencySearch(BaseEstimator):
             {**tried, "bandwidth": s.bandwidth, "score": _score(s), "status": s.status.name.lower()}
             for tried, s in trial.tried
         ]
-        difference = _values(plain) - _values(self.selection_)
+        difference = _values(baseline) - _values(self.selection_)
         self.gain_ = Gain(
             float(difference.mean()),
-            float(difference.mean() / _values(plain).mean()),
+            float(difference.mean() / _values(baseline).mean()),
             standard_error(difference),
         )
         return self
@@ -176,7 +176,7 @@ class _Trial:
         if not any(_same(params, known) for known, _ in self.tried):
             self.tried.append((params, self._selection(params)))
 
-    def plain(self) -> Selection:
+    def baseline(self) -> Selection:
         """The selection with the selector's own parameters."""
         own = {name: self.selector.get_params()[name] for name in self.tried[0][0]}
         return next((s for params, s in self.tried if _same(params, own)), None) or self._selection(own)

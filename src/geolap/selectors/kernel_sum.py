@@ -59,7 +59,7 @@ class KernelSum(BandwidthSelector):
     def select(self, points: Points, y: Any = None) -> Selection:
         engine = make_engine(points, GraphSpec(engine=self.engine, n_jobs=self.n_jobs))
 
-        def negative_slope(bandwidths):
+        def negative_slope(bandwidths: np.ndarray) -> np.ndarray:
             steps = np.exp([-_STEP, _STEP])
             sums = engine.row_sums(np.outer(steps, bandwidths).ravel()).sum(axis=0) + len(points)
             below, above = np.log(sums).reshape(2, -1)

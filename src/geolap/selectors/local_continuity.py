@@ -90,7 +90,7 @@ class LocalContinuity(BandwidthSelector):
         k = tried[positive][np.argmin(np.abs(selection.bandwidths - selection.bandwidth))]
         return replace(selection, details={"n_neighbors": int(k), "tried": tried})
 
-    def _score(self, X, k, neighbors, seed):
+    def _score(self, X: np.ndarray, k: int, neighbors: np.ndarray, seed: int) -> float:
         """−M(k); 0, the agreement of chance, where the graph falls apart and has no embedding."""
         graph = NearestNeighbors(n_neighbors=k).fit(X).kneighbors_graph()
         graph = graph.maximum(graph.T)

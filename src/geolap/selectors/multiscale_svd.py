@@ -90,7 +90,7 @@ class MultiscaleSVD(BandwidthSelector):
         )
 
 
-def turning_points(noise, signal):
+def turning_points(noise: np.ndarray, signal: np.ndarray) -> tuple[int | None, int | None]:
     """Index of the first non-increasing step of ``noise`` after its rise, and of the first non-decreasing step of ``signal``
     beyond, after a fall: a signal that still rises there must fall before it can turn.  None for what does not exist."""
     falls = np.flatnonzero((np.diff(noise) <= 0) & (noise[:-1] > 0))

@@ -61,18 +61,20 @@ class Reconstruction(BandwidthSelector):
         engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
         X, unit = points.box, points.unit
 
-        def errors(bandwidths):
+        def errors(bandwidths: np.ndarray) -> np.ndarray:
             return reconstruction_errors(X, sample, in_unit(bandwidths, unit), n_jobs=self.n_jobs) * unit**2
 
         grid = search_grid(engine, engine.nearest(sample), len(points))
         return least_of(refine(Curve(grid, errors(grid)), errors), "rec", random_state=random_state)
 
 
-def reconstruction_errors(X, sample, bandwidths, *, n_jobs=None):
+def reconstruction_errors(
+    X: np.ndarray, sample: np.ndarray, bandwidths: np.ndarray, *, n_jobs: int | None = None
+) -> np.ndarray:
     """‖x_i − weighted mean of the others‖² (n, m) for the sampled rows of X."""
     steps = ladders(bandwidths)
 
-    def of(rows):
+    def of(rows: np.ndarray) -> np.ndarray:
         sqdist = cdist(X[rows], X, "sqeuclidean")
         sqdist[np.arange(len(rows)), rows] = np.inf
         sqdist -= sqdist.min(axis=1)[:, None]

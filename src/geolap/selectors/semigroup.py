@@ -65,7 +65,7 @@ class Semigroup(BandwidthSelector):
         sample = check_n_sample(self.n_sample, len(points), random_state)
         engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
 
-        def errors(bandwidths):
+        def errors(bandwidths: np.ndarray) -> np.ndarray:
             both = np.concatenate([bandwidths, np.sqrt(2.0) * bandwidths])
             degrees = 1.0 + engine.row_sums(both)
             return semigroup_errors(points.box, sample, in_unit(bandwidths, points.unit), degrees, n_jobs=self.n_jobs)
@@ -74,17 +74,19 @@ class Semigroup(BandwidthSelector):
         return least_of(refine(Curve(grid, errors(grid)), errors), "semigroup", random_state=random_state, ends=False)
 
 
-def semigroup_errors(X, sample, bandwidths, degrees, *, n_jobs=None):
+def semigroup_errors(
+    X: np.ndarray, sample: np.ndarray, bandwidths: np.ndarray, degrees: np.ndarray, *, n_jobs: int | None = None
+) -> np.ndarray:
     """L1 distance (n, m) between sampled rows of P_ε² and P_{√2ε}, from the degrees (N, 2m) at all ε and then all √2ε.
 
     P_ε² needs every row of P_ε, which are made and used block by block.
     """
     m = len(bandwidths)
 
-    def rows_of_p(rows, column, eps):
+    def rows_of_p(rows: np.ndarray, column: int, eps: float) -> np.ndarray:
         return transition(gaussian(cdist(X[rows], X, "sqeuclidean"), eps), 1.0 / degrees[:, column])
 
-    def of(column):
+    def of(column: int) -> np.ndarray:
         eps = bandwidths[column]
         once = rows_of_p(sample, column, eps)
         twice = np.zeros_like(once)
