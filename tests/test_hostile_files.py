@@ -22,7 +22,7 @@ from scipy import io, sparse
 from geolap.cli.commands import app
 from geolap.files import FORMATS, FileError, Table, read_table
 from geolap.files.isolation import ISOLATED
-from geolap.files.parsing import parsed
+from geolap.files.reading import parsed
 from geolap.files.source import Limits, Source
 
 X = np.random.default_rng(0).normal(size=(20, 4))

@@ -71,7 +71,12 @@ def read_mat(source: Source, limits: Limits, array: str | None = None, beside: C
 
 
 def frame_of_arrays(
-    arrays: Mapping[str, Any], name: str, limits: Limits, array: str | None = None, beside: Collection[str] = ()
+    arrays: Mapping[str, Any],
+    name: str,
+    limits: Limits,
+    array: str | None = None,
+    beside: Collection[str] = (),
+    transposed: bool = False,
 ) -> Frame:
     """One of the arrays as points, and others of as many entries as possible labels.
 
@@ -90,6 +95,7 @@ def frame_of_arrays(
         values = values.toarray()
         notes.append("A sparse matrix was made dense.")
     block, columns = plain_block(np.asarray(values[...]), called), {}
+    block = block.T if transposed else block
     for other in arrays.keys() & {*beside} - {chosen}:
         limits.check_array(f"{listed([other])} in {name}", arrays[other].shape, 8)
         if prod(arrays[other].shape) == len(block):

@@ -28,10 +28,7 @@ def read_hdf5(source: Source, limits: Limits, array: str | None = None, beside: 
     with h5py.File(source.path, "r") as file:
         nodes: dict[str, Any] = {}
         file.visititems(nodes.__setitem__)  # follows no links, and nothing twice
-        frame = _read(nodes, source.name, limits, array, beside)
-        if "MATLAB_class" in nodes[str(frame.array)].attrs:
-            frame.block = frame.block.T  # MATLAB stores columns first
-        return frame
+        return _read(nodes, source.name, limits, array, beside)
 
 
 def read_zarr(source: Source, limits: Limits, array: str | None = None, beside: Collection[str] = ()) -> Frame:
@@ -58,7 +55,8 @@ def _read(nodes: dict[str, Any], name: str, limits: Limits, array: str | None, b
     chosen = chosen_array(array, arrays, name)
     for path in {chosen, *beside} & nodes.keys():
         _checked(path, nodes, limits, name)
-    frame = frame_of_arrays(arrays, name, limits, chosen, () if annotated else beside)
+    columns_first = "MATLAB_class" in nodes[chosen].attrs
+    frame = frame_of_arrays(arrays, name, limits, chosen, () if annotated else beside, transposed=columns_first)
     return _annotated(frame, nodes, limits, name, beside) if annotated else frame
 
 

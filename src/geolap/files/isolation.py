@@ -1,7 +1,7 @@
 """Files that are read in a process of their own, because the library that reads them may not come back.
 
-The threat, measured on good files of which up to four places were overwritten at random: scipy.io ended the process in 1 of
-100 .mat files and zarr (blosc) in 1 of 400 folders, and HDF5 was caught in an endless loop by 1 of 3000 files.  Those are
+The threat, measured on good files of which up to four places were overwritten at random: scipy.io ended the process for 1 in
+100 .mat files and zarr (blosc) for 1 in 400 folders, and HDF5 was caught in an endless loop by 1 in 3000 files.  Those are
 read apart.  pyarrow survived 26 000 such .parquet files, and NumPy maps or checks what it reads: these are read in place.
 
 This guards against crashes, and against loops that Ctrl-C would not end; it does not guard against code, for the other
@@ -15,23 +15,20 @@ from contextlib import suppress
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
-from .parsing import parsed
 from .source import FileError, Limits, Source
 from .table import Frame
 
-__all__ = ["ISOLATED", "parsed_apart", "serve"]
+__all__ = ["ISOLATED", "in_another_process", "serve"]
 
 ISOLATED = ("mat", "h5ad", "hdf5", "zarr")
 _CHILD = "import sys; sys.path[:] = sys.argv[1:]; from geolap.files.isolation import serve; serve()"
 
 
-def parsed_apart(source: Source, format: str, limits: Limits, **options: Any) -> Frame:
-    """What `geolap.files.parsing.parsed` answers in another process, if that lives to answer."""
+def in_another_process(source: Source, format: str, limits: Limits, **options: Any) -> Frame:
+    """What `geolap.files.reading.parsed` answers there, if that process lives to answer."""
     request = pickle.dumps(((Source(source.name, source.path.absolute()), format, limits), options))
-    command = [sys.executable, "-P", "-c", _CHILD, *sys.path]
-    with Popen(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with Popen([sys.executable, "-P", "-c", _CHILD, *sys.path], stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
+        assert process.stdin is not None and process.stdout is not None  # noqa: PT018
         try:
             with suppress(BrokenPipeError), process.stdin as requests:
                 requests.write(request)
@@ -48,6 +45,8 @@ def parsed_apart(source: Source, format: str, limits: Limits, **options: Any) ->
 
 def serve() -> None:
     """Answer the request on standard input."""
+    from .reading import parsed
+
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries may print
     with suppress(ImportError, OSError, ValueError):

@@ -31,14 +31,12 @@ def frame_of_columns(table: Any, name: str, index: str | None = None) -> Frame:
     titles = table.column_names
     if len({*titles}) != len(titles):
         raise FileError(f"{name} must have columns of different names; some are the same: rename them.")
-    kinds = [_kind(cells.type, pa.types) for cells in table.columns]
     columns = {}
-    for title, cells, kind in zip(titles, table.columns, kinds, strict=True):
+    for title, cells in zip(titles, table.columns, strict=True):
+        kind = _kind(cells.type, pa.types)
         numbers = cells.cast(pa.float64(), safe=False).to_numpy() if kind in ("numbers", "truths") else None
         columns[title] = Column(None if kind.startswith(_NESTED) else cells, numbers, kind)
-    truths = kinds.count("truths")
-    notes = [f"True and false were read as 1 and 0 ({truths} columns)."] if truths else []
-    return Frame(columns, index=index if index in titles else None, notes=notes)
+    return Frame(columns, index=index if index in titles else None)
 
 
 def _kind(held: Any, types: Any) -> str:

@@ -1,18 +1,25 @@
-"""One function that reads them all."""
+"""One function that reads them all, and the sentence about whatever the reader of a format stumbles over."""
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
 from os import PathLike
+from typing import Any
 
-from .isolation import ISOLATED, parsed_apart
-from .parsing import NAMED, parsed
+from .arrays import read_mat, read_npy, read_npz
+from .hierarchy import read_hdf5, read_zarr
+from .isolation import ISOLATED, in_another_process
+from .parquet import read_parquet
 from .source import FileError, Limits, Source, located
-from .table import Table, table_of
+from .table import Frame, Table, table_of
+from .text import read_text
 
-__all__ = ["FORMATS", "read_table"]
+__all__ = ["FORMATS", "parsed", "read_table"]
 
+_TABLES: dict[str, Callable[..., Frame]] = {"npy": read_npy, "csv": read_text, "tsv": read_text, "parquet": read_parquet}
+_ARRAYS: dict[str, Callable[..., Frame]] = {"npz": read_npz, "mat": read_mat, "h5ad": read_hdf5, "hdf5": read_hdf5}
+_ARRAYS |= {"zarr": read_zarr}
 # How names end, and what is then inside.
-FORMATS = {format: format for format in ("npy", "npz", "csv", "tsv", "parquet", "mat", "h5ad", "hdf5", "zarr")}
-FORMATS |= {"txt": "csv", "dat": "csv", "pq": "parquet", "h5": "hdf5"}
+FORMATS = {format: format for format in (*_TABLES, *_ARRAYS)} | {"txt": "csv", "dat": "csv", "pq": "parquet", "h5": "hdf5"}
 # How files begin; the second of .npz is an empty one.
 _BEGINNINGS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"MATLAB": "mat"}
 _BEGINNINGS |= {b"\x89HDF\r\n\x1a\n": "hdf5"}
@@ -48,30 +55,20 @@ def read_table(
     ----------
     path : path-like
         ``-`` is standard input.
-    format : str, optional
-        One of the values of ``FORMATS``; by default told by the name of the file, or else by its first bytes.
-    array : str, optional
-        Which array of a file that holds several.
+    format, array : str, optional
+        One of the values of ``FORMATS``, by default told by the name or the first bytes; which array if there are several.
     columns, drop : sequence of str, optional
         Features to use, or to leave out: names, patterns (``gene_*``), ranges of positions (``0:10``).
-    labels : str, optional
-        The column, by name or position, or the array of the same file that holds labels.
-    index : str, optional
-        The column that names the rows; "none" if no column does.
-    header : bool, optional
-        Whether the first line of text names the columns.
-    separator, decimal : str, optional
-        Of text.
+    labels, index : str, optional
+        The column of labels, or array of the same file, and the column that names the rows ("none" if no column does).
+    header, separator, decimal : bool, str, str, optional
+        Of text: whether the first line names the columns, and what is between cells and in fractions; found by default.
     missing : {"error", "rows", "columns"}, default "error"
         Whether to leave out rows or columns with missing values.
     classes : bool, default True
         Whether labels must be classes rather than any values.
     max_bytes, max_columns : number, optional
         How much may be read: by default half of the memory available, and 100 000 columns.
-
-    Returns
-    -------
-    Table
 
     Raises
     ------
@@ -83,17 +80,37 @@ def read_table(
         format = format or _format_of(source)
         if source.path.is_dir() and format != "zarr":
             raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
-        options: dict[str, object] = {}
+        options: dict[str, Any] = {}
         if format in ("csv", "tsv"):
             separator = "\t" if format == "tsv" and separator is None else separator
             options = {"separator": separator, "decimal": decimal, "header": header}
-        elif format in NAMED:
+        elif format in _ARRAYS:
             options = {"array": array, "beside": [column for column in (labels, index) if column is not None]}
-        frame = (parsed_apart if format in ISOLATED else parsed)(source, format, limits, **options)
+        frame = (in_another_process if format in ISOLATED else parsed)(source, format, limits, **options)
         if array is not None and frame.array is None:
             raise FileError(f"{source.name} holds one array; --array {array} was given: leave it out.")
-        choice = {"columns": columns, "drop": drop, "labels": labels, "index": index}
+        choice: dict[str, Any] = {"columns": columns, "drop": drop, "labels": labels, "index": index}
         return table_of(frame, source.name, format, **choice, missing=missing, classes=classes)
+
+
+def parsed(source: Source, format: str, limits: Limits, **options: Any) -> Frame:
+    """The content of a file of that format."""
+    reader = (_TABLES | _ARRAYS)[format]
+    try:
+        if format == "mat":
+            with source.path.open("rb") as file:
+                reader = read_hdf5 if file.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")) else reader
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of libraries, about metadata
+            return reader(source, limits, **options)
+    except FileError:
+        raise
+    except MemoryError:
+        raise FileError(f"{source.name} must fit into memory; it does not: give a part of it.") from None
+    except Exception as error:  # of a library that reads the format: whatever it is, the file is at fault
+        said = " ".join((str(error) or type(error).__name__).split())[:120]
+        advice = "it was cut short, damaged, or is of another kind (--format)"
+        raise FileError(f"{source.name} must be a readable {format} file; reading it failed ({said}): {advice}.") from error
 
 
 def _format_of(source: Source) -> str:

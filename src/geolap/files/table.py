@@ -100,7 +100,7 @@ def table_of(
     if frame.block is not None and features == list(every)[: frame.block.shape[1]]:
         points = frame.block
     else:
-        points = np.column_stack([every[feature].numbers for feature in features])
+        points = np.column_stack([np.asarray(every[feature].numbers) for feature in features])
 
     if points.dtype.kind == "f" and not isinstance(points, np.memmap) and not np.isfinite(points).all():
         finite = np.isfinite(points)
@@ -140,6 +140,9 @@ def _features(chosen: dict[str, Column], asked: bool, name: str, notes: list[str
     for held, titles in left_out.items():
         notes.append(f"{'Columns' if len(titles) > 1 else 'Column'} left out, {held}: {listed(titles)}.")
     features = [title for title, column in chosen.items() if column.numbers is not None]
+    truths = sum(chosen[title].held == "truths" for title in features)
+    if truths:
+        notes.append(f"True and false were read as 1 and 0 ({truths} columns).")
     if not features:
         held = f"there is {listed(chosen)}" if chosen else "none is left"
         raise FileError(f"{name} must have a column of numbers that may be a feature; {held}: choose other columns.")

@@ -33,62 +33,23 @@ _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BO
 _MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
-def read_text(source: Source, limits: Limits, **form: Any) -> Frame:
-    """A `Frame` of a table in text; ``form`` is separator, decimal and header, None where they are to be found."""
-    with source.path.open("rb") as file:
-        stream = gzip.GzipFile(fileobj=file) if file.peek(2).startswith(b"\x1f\x8b") else file
-        parts, length = [], 0
-        while part := stream.read(2**24):
-            length += len(part)
-            limits.check_packing(source.name, source.path.stat().st_size, _HELD * length)
-            parts.append(part)
-    return _frame(*_cleaned(b"".join(parts), source.name), source.name, limits, **form)
-
-
-def _cleaned(text: bytes, name: str) -> tuple[bytes, list[str]]:
-    """UTF-8, with one kind of line end and without comments and empty lines; and notes about it."""
-    notes = []
-    encoding = next((encoding for mark, encoding in _MARKS.items() if text.startswith(mark)), "utf-8")
-    if b"\0" in text[:4096] and encoding.startswith("utf-8"):
-        raise FileError(f"{name} must be text; it holds zero bytes: name its kind with --format.")
-    try:
-        decoded = text.decode(encoding)
-    except UnicodeDecodeError:
-        encoding, decoded = "latin-1", text.decode("latin-1")
-        notes.append("The text is not UTF-8 and was read as Latin-1.")
-    if encoding != "utf-8":
-        text = decoded.encode()
-    if b"\r" in text:
-        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if text[:1] in b"# \t" or any(start in text for start in (b"\n#", b"\n ", b"\n\t")):
-        lines = [line for line in text.split(b"\n") if line.strip()]
-        data = [line for line in lines if not line.startswith(b"#")]
-        if len(data) < len(lines):
-            notes.append(f"{len(lines) - len(data)} lines that begin with # were skipped.")
-        text = b"\n".join(data)
-    return text.strip(b"\n"), notes
-
-
-def _frame(
-    text: bytes,
-    notes: list[str],
-    name: str,
-    limits: Limits,
-    *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    header: bool | None = None,
+def read_text(
+    source: Source, limits: Limits, separator: str | None = None, decimal: str | None = None, header: bool | None = None
 ) -> Frame:
+    """A `Frame` of a table in text; what is None of its form is found."""
+    name, (text, notes) = source.name, _text(source, limits)
     first = [line.decode() for line in islice(filter(bytes.strip, io.BytesIO(text)), _GUESSED)]
     if not first:
         raise FileError(f"{name} must hold rows of numbers; it is empty: check how it was written.")
     separator = separator or _guessed_separator(first)
     if separator == " ":
         text = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
-    elif f'{separator} "'.encode() in text:  # pyarrow looks for quotes right after a separator
+    elif b'"' in text:  # pyarrow looks for quotes right after a separator
         text = re.sub(rb"(%b) +(?=\")" % re.escape(separator).encode(), rb"\1", text)
     rows = _split(first, separator)
+    width = len(rows[min(1, len(rows) - 1)])
     limits.check_columns(name, max(map(len, rows)))
+    limits.check_bytes(name, 8 * text.count(b"\n") * width)
     decimal = decimal or _guessed_decimal(name, rows)
     if decimal == ",":
         notes.append("Decimal commas were read as decimal points.")
@@ -102,39 +63,66 @@ def _frame(
             notes.append("The first line was read as data (--header if it names the columns).")
     if header and len(rows) == 1:
         raise FileError(f"{name} must hold rows of numbers; it has a header and nothing below it: check how it was written.")
-    width = len(rows[min(1, len(rows) - 1)])
-    limits.check_bytes(name, 8 * text.count(b"\n") * width)
     titles, index = _names(rows[0], width, notes) if header else ([f"column{k + 1}" for k in range(width)], None)
     cells = _cells(text, name, separator, width, max(map(len, first)), skipped=int(header))
     columns = {title: _column(title, words, name, decimal) for title, words in zip(titles, cells, strict=True)}
-    truths = sum(column.held == "truths" for column in columns.values())
-    if truths:
-        notes.append(f"True and false were read as 1 and 0 ({truths} columns).")
     return Frame(columns, index=index, notes=notes)
+
+
+def _text(source: Source, limits: Limits) -> tuple[bytes, list[str]]:
+    """The text as UTF-8, unpacked, with one kind of line end, without comments and empty lines; and notes about it."""
+    notes, parts, length = [], [], 0
+    with source.path.open("rb") as file:
+        stream = gzip.GzipFile(fileobj=file) if file.peek(2).startswith(b"\x1f\x8b") else file
+        while part := stream.read(2**27):
+            length += len(part)
+            limits.check_packing(source.name, source.path.stat().st_size, _HELD * length)
+            parts.append(part)
+    text = b"".join(parts)
+    encoding = next((encoding for mark, encoding in _MARKS.items() if text.startswith(mark)), "utf-8")
+    if b"\0" in text[:4096] and encoding.startswith("utf-8"):
+        raise FileError(f"{source.name} must be text; it holds zero bytes: name its kind with --format.")
+    try:
+        text = text if encoding == "utf-8" and text.decode() is not None else text.decode(encoding).encode()
+    except UnicodeDecodeError:
+        text = text.decode("latin-1").encode()
+        notes.append("The text is not UTF-8 and was read as Latin-1.")
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if text[:1] in b"# \t" or any(sign in text and b"\n" + sign in text for sign in (b"#", b" ", b"\t")):
+        lines = [line for line in text.split(b"\n") if line.strip()]
+        data = [line for line in lines if not line.startswith(b"#")]
+        if len(data) < len(lines):
+            notes.append(f"{len(lines) - len(data)} lines that begin with # were skipped.")
+        text = b"\n".join(data)
+    return text.lstrip(b"\n"), notes
 
 
 def _cells(text: bytes, name: str, separator: str, width: int, longest: int, *, skipped: int) -> list[Any]:
     """All cells as words, null where there is nothing: ``width`` columns of pyarrow's."""
     pa, arrow = needed_library("pyarrow", "A table in text"), needed_library("pyarrow.csv", "A table in text")
     names, ragged = list(map(str, range(width))), []
+
+    def refuse(row: Any) -> str:
+        ragged.append(row)
+        return "error"
+
     read = {"column_names": names, "skip_rows_after_names": skipped, "block_size": max(2**22, 8 * longest)}
     parse = {"delimiter": separator, "quote_char": separator != " " and '"', "newlines_in_values": b'"' in text}
     convert = {"column_types": dict.fromkeys(names, pa.string()), "null_values": [*MISSING], "strings_can_be_null": True}
+    options = (
+        arrow.ReadOptions(**read, use_threads=False),  # the number of a row is known
+        arrow.ParseOptions(**parse, invalid_row_handler=refuse),
+        arrow.ConvertOptions(**convert),
+    )
     try:
-        table = arrow.read_csv(
-            pa.BufferReader(text),
-            arrow.ReadOptions(**read, use_threads=False),
-            arrow.ParseOptions(**parse, invalid_row_handler=lambda row: ragged.append(row) or "error"),
-            arrow.ConvertOptions(**convert),
-        )
-    except pa.ArrowInvalid as error:
+        return arrow.read_csv(pa.BufferReader(text), *options).columns
+    except pa.ArrowInvalid:
         if not ragged:
-            raise FileError(f"{name} must close its quotes and keep its rows short; {error}: correct it.") from None
-        raise FileError(
-            f"{name} must have as many cells in every row; row {ragged[0].number - skipped} has {ragged[0].actual_columns} "
-            f"and others have {width}: correct it, or name the separator with --separator."
-        ) from None
-    return table.columns
+            raise
+        row, n_cells, advice = ragged[0].number - skipped, ragged[0].actual_columns, "correct it, or name the --separator"
+        found = f"row {row} has {n_cells} and others have {width}"
+        raise FileError(f"{name} must have as many cells in every row; {found}: {advice}.") from None
 
 
 def _column(title: str, words: Any, name: str, decimal: str) -> Column:
@@ -154,7 +142,7 @@ def _column(title: str, words: Any, name: str, decimal: str) -> Column:
 
 
 def _numbers(words: Any, decimal: str) -> tuple[np.ndarray, tuple[int, int, int], tuple[int, str]]:
-    """A column as numbers, NaN where it holds none; how many cells are numbers, truths, words; the first word and its row."""
+    """A column as numbers; how many of its cells are numbers, truths and words; the row of the first word, and itself."""
     from pyarrow import compute
 
     with suppress(ValueError):  # of pyarrow, if one of the cells is not a number
@@ -198,20 +186,14 @@ def _kind(word: str) -> str:
 def _split(lines: list[str], separator: str) -> list[list[str]]:
     if separator == " ":
         return [line.split() for line in lines]
-    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-    try:
-        return list(reader)
-    except csv.Error as error:
-        raise FileError(
-            f"A table must close its quotes and keep its cells short; line {reader.line_num} does not ({error}): correct it."
-        ) from None
+    return list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
 
 
 def _guessed_separator(lines: list[str]) -> str:
     """The first of the usual ones that gives every line the same number of cells, more than one."""
     best, most = ",", 1
     for separator in _SEPARATORS:
-        with suppress(FileError):
+        with suppress(csv.Error):
             widths = {len(row) for row in _split(lines[1:] or lines, separator)}  # a header may name one column less
             if len(widths) == 1 and min(widths) > 1:
                 return separator
@@ -227,10 +209,8 @@ def _guessed_decimal(name: str, rows: list[list[str]]) -> str:
     if not commas or any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
         return "."
     if all(_THOUSANDS.fullmatch(cell) for cell in commas):
-        raise FileError(
-            f"{name} must say what its commas mean; cells such as {commas[0]!r} may be thousands or fractions: pass "
-            "--decimal ',' if they are fractions, and write thousands without commas."
-        )
+        advice = "pass --decimal ',' if they are fractions, and write thousands without commas"
+        raise FileError(f"Commas must have one meaning; {commas[0]!r} in {name} may be thousands or fractions: {advice}.")
     return ","
 
 
@@ -247,9 +227,8 @@ def _has_header(rows: list[list[str]], decimal: str) -> bool:
     words = [_is_word(cell, decimal) for cell in first]
     if any(words) and sum(words) == len(filled):
         return not body or any(_meaning(cell, decimal)[0] == _NUMBER for row in body for cell in row[: len(first)])
-    return any(
-        word and body and all(len(row) > k and not _is_word(row[k], decimal) for row in body) for k, word in enumerate(words)
-    )
+    below = [k for k, word in enumerate(words) if word and body]
+    return any(all(len(row) > k and not _is_word(row[k], decimal) for row in body) for k in below)
 
 
 def _names(first: list[str], width: int, notes: list[str]) -> tuple[list[str], str | None]:
