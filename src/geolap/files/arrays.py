@@ -31,7 +31,8 @@ def read_npy(source: Source, limits: Limits) -> Frame:
         return Frame({}, plain_block(values, source.name))
     limits.check_array(source.name, values.shape, values.itemsize)
     if values.dtype.names:
-        return frame_of_columns({field: values[field].ravel() for field in values.dtype.names}, source.name)
+        fields = {field: values.ravel()[field] for field in values.dtype.names}
+        return frame_of_columns({field: list(v) if v.ndim > 1 else v for field, v in fields.items()}, source.name)
     return Frame({}, plain_block(np.array(values), source.name))
 
 

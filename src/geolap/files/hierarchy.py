@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from .arrays import chosen_array, frame_of_arrays, plain_block
 from .source import FileError, Limits, Source, needed_library
 from .table import Column, Frame, listed
@@ -20,6 +22,8 @@ __all__ = ["read_hdf5", "read_zarr"]
 _CODECS = {"adler32", "bitround", "blosc", "bytes", "bz2", "crc32", "crc32c", "delta", "endian", "fixedscaleoffset"}
 _CODECS |= {"fletcher32", "gzip", "lz4", "lzma", "packbits", "quantize", "sharding_indexed", "shuffle", "transpose"}
 _CODECS |= {"vlen-bytes", "vlen-utf8", "zlib", "zstd"}
+# What says that a folder is a sparse matrix of AnnData's, now and in old versions.
+_SPARSE = {"encoding-type", "h5sparse_format"}
 
 
 def read_hdf5(source: Source, limits: Limits, array: str | None = None, beside: Collection[str] = ()) -> Frame:
@@ -44,11 +48,7 @@ def _read(nodes: dict[str, Any], name: str, limits: Limits, array: str | None, b
     """A `Frame` of a tree, given everything in it by path."""
     annotated = {"obs", "var"} <= nodes.keys()
     array = "X" if annotated and array is None else array
-    sparse = {
-        path
-        for path, node in nodes.items()
-        if {"encoding-type", "h5sparse_format"} & {*node.attrs} and f"{path}/indptr" in nodes
-    }
+    sparse = [path for path, node in nodes.items() if f"{path}/indptr" in nodes and _SPARSE & {*node.attrs}]
     arrays = {path: node for path, node in nodes.items() if hasattr(node, "shape") and path.rpartition("/")[0] not in sparse}
     for path in sparse:
         arrays[path] = needed_library("anndata.io", "A sparse matrix").sparse_dataset(nodes[path])
@@ -64,6 +64,10 @@ def _annotated(frame: Frame, nodes: dict[str, Any], limits: Limits, name: str, b
     """With names of rows and features, and columns of ``obs`` as labels."""
     read = needed_library("anndata.io", "A file of AnnData's").read_elem
     obs, var = (read(_checked(part, nodes, limits, name)) for part in ("obs", "var"))
+    if isinstance(obs, np.ndarray):  # records, in old versions
+        from pandas import DataFrame
+
+        obs, var = (DataFrame.from_records(records, index=records.dtype.names[0]) for records in (obs, var))
     frame.row_names = list(map(str, obs.index))
     if frame.array == "X" or str(frame.array).startswith("layers/"):
         frame.names = list(map(str, var.index)) if var.index.is_unique else None

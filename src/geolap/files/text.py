@@ -45,7 +45,7 @@ def read_text(
     if separator == " ":
         text = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
     elif b'"' in text:  # pyarrow looks for quotes right after a separator
-        text = re.sub(rb"(%b) +(?=\")" % re.escape(separator).encode(), rb"\1", text)
+        text = re.sub(rb"(?m)(^|%b) +(?=\")" % re.escape(separator).encode(), rb"\1", text)
     rows = _split(first, separator)
     width = len(rows[min(1, len(rows) - 1)])
     limits.check_columns(name, max(map(len, rows)))
