@@ -72,12 +72,7 @@ def read_mat(source: Source, limits: Limits, array: str | None = None, beside: C
 
 
 def frame_of_arrays(
-    arrays: Mapping[str, Any],
-    name: str,
-    limits: Limits,
-    array: str | None = None,
-    beside: Collection[str] = (),
-    transposed: bool = False,
+    arrays: Mapping[str, Any], name: str, limits: Limits, array: str | None = None, beside: Collection[str] = ()
 ) -> Frame:
     """One of the arrays as points, and others of as many entries as possible labels.
 
@@ -96,7 +91,6 @@ def frame_of_arrays(
         values = values.toarray()
         notes.append("A sparse matrix was made dense.")
     block, columns = plain_block(np.asarray(values[...]), called), {}
-    block = block.T if transposed else block
     for other in arrays.keys() & {*beside} - {chosen}:
         limits.check_array(f"{listed([other])} in {name}", arrays[other].shape, 8)
         if prod(arrays[other].shape) == len(block):
@@ -129,10 +123,9 @@ def chosen_array(array: str | None, arrays: Mapping[str, Any], name: str) -> str
 def plain_block(values: np.ndarray, name: str) -> np.ndarray:
     """Points as a matrix of plain numbers: two dimensions, native order, no less than single precision."""
     kind, size = values.dtype.kind, values.dtype.itemsize
-    if kind == "c":
-        raise FileError(f"{name} must hold real numbers; it holds complex ones: save their parts as separate columns.")
     if kind not in "biuf":
-        raise FileError(f"{name} must hold numbers; it holds {values.dtype}: save the columns of numbers alone.")
+        advice = "save real and imaginary parts as separate columns" if kind == "c" else "save the columns of numbers alone"
+        raise FileError(f"{name} must hold real numbers; it holds {values.dtype}: {advice}.")
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or 0 in values.shape:
         advice = "save each point as one row, X.reshape(len(X), -1)"

@@ -14,7 +14,7 @@ import numpy as np
 
 from .arrays import chosen_array, frame_of_arrays, plain_block
 from .source import FileError, Limits, Source, needed_library
-from .table import Column, Frame, listed
+from .table import Column, Frame, as_word, listed
 
 __all__ = ["read_hdf5", "read_zarr"]
 
@@ -55,8 +55,9 @@ def _read(nodes: dict[str, Any], name: str, limits: Limits, array: str | None, b
     chosen = chosen_array(array, arrays, name)
     for path in {chosen, *beside} & nodes.keys():
         _checked(path, nodes, limits, name)
-    columns_first = "MATLAB_class" in nodes[chosen].attrs
-    frame = frame_of_arrays(arrays, name, limits, chosen, () if annotated else beside, transposed=columns_first)
+    if "MATLAB_class" in nodes[chosen].attrs:  # MATLAB stores columns first
+        arrays = {path: arrays[path][...].T for path in {chosen, *beside} & arrays.keys()}
+    frame = frame_of_arrays(arrays, name, limits, chosen, () if annotated else beside)
     return _annotated(frame, nodes, limits, name, beside) if annotated else frame
 
 
@@ -65,12 +66,11 @@ def _annotated(frame: Frame, nodes: dict[str, Any], limits: Limits, name: str, b
     read = needed_library("anndata.io", "A file of AnnData's").read_elem
     obs, var = (read(_checked(part, nodes, limits, name)) for part in ("obs", "var"))
     if isinstance(obs, np.ndarray):  # records, in old versions
-        from pandas import DataFrame
-
-        obs, var = (DataFrame.from_records(records, index=records.dtype.names[0]) for records in (obs, var))
-    frame.row_names = list(map(str, obs.index))
+        make = needed_library("pandas", "A file of AnnData's").DataFrame.from_records
+        obs, var = (make(records, index=records.dtype.names[0]) for records in (obs, var))
+    frame.row_names = list(map(as_word, obs.index))
     if frame.array == "X" or str(frame.array).startswith("layers/"):
-        frame.names = list(map(str, var.index)) if var.index.is_unique else None
+        frame.names = [str(as_word(gene)) for gene in var.index] if var.index.is_unique else None
         others = [path for path in nodes if path.startswith("obsm/") and hasattr(nodes[path], "shape")]
         if others:
             frame.notes.append(f"The points are {frame.array}; there is also {listed(others)} (--array).")

@@ -13,7 +13,7 @@ import numpy as np
 
 from .source import FileError
 
-__all__ = ["MISSING", "Column", "Frame", "Table", "listed", "table_of"]
+__all__ = ["MISSING", "Column", "Frame", "Table", "as_word", "listed", "table_of"]
 
 # Cells that say that there is nothing; "none" may well be a class.
 MISSING = frozenset(
@@ -122,7 +122,7 @@ def table_of(
             notes.append(f"Columns with missing values were left out: {listed(features[k] for k in left)}.")
             points, features = points[:, good], [features[k] for k in good]
     titles = None if frame.block is not None and frame.names is None else tuple(features)
-    row_names = None if row_names is None else tuple(str(_word(value)) for value in row_names)
+    row_names = None if row_names is None else tuple(str(as_word(value)) for value in row_names)
     return Table(points, titles, row_names, known, tuple(notes), name, format, frame.array)
 
 
@@ -203,7 +203,7 @@ def _index_column(
 
 def _classes(values: np.ndarray, labels: str | None) -> np.ndarray:
     """Labels as whole numbers, −1 where there is none, or as words, None where there is none."""
-    words = [_word(value) for value in values.tolist()]
+    words = [as_word(value) for value in values.tolist()]
     known = [word for word in words if word is not None]
     try:
         numbers = [float(word) for word in known]
@@ -218,7 +218,7 @@ def _classes(values: np.ndarray, labels: str | None) -> np.ndarray:
     return np.array([-1 if word is None else int(float(word)) for word in words])
 
 
-def _word(value: Any) -> str | None:
+def as_word(value: Any) -> str | None:
     """A cell as a word; None if there is nothing in it."""
     if isinstance(value, float | np.floating) and value.is_integer():
         return str(int(value))
