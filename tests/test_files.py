@@ -255,6 +255,11 @@ def test_a_table_that_is_not_one_is_a_sentence(text, sentence, tmp_path):
         read_table(tmp_path / "x.csv")
 
 
+def test_a_separator_at_the_end_of_some_lines_separates_nothing(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4,\n5,6\n")
+    assert read_table(tmp_path / "x.csv").points.tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
 def test_numbers_in_text_are_read_to_the_last_bit(tmp_path):
     values = np.random.default_rng(1).normal(size=(2000, 3)) * 10.0 ** np.arange(-150, 151, 150)
     pd.DataFrame(values, columns=NAMES).to_csv(tmp_path / "x.csv", index=False)

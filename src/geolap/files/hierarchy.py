@@ -63,14 +63,18 @@ def _read(nodes: dict[str, Any], name: str, limits: Limits, array: str | None, b
 
 def _annotated(frame: Frame, nodes: dict[str, Any], limits: Limits, name: str, beside: Collection[str]) -> Frame:
     """With names of rows and features, and columns of ``obs`` as labels."""
+    assert frame.block is not None
     read = needed_library("anndata.io", "A file of AnnData's").read_elem
     obs, var = (read(_checked(part, nodes, limits, name)) for part in ("obs", "var"))
     if isinstance(obs, np.ndarray):  # records, in old versions
         make = needed_library("pandas", "A file of AnnData's").DataFrame.from_records
         obs, var = (make(records, index=records.dtype.names[0]) for records in (obs, var))
+    if len(obs) != len(frame.block):
+        raise FileError(f"Every row must be described in obs; {name} has {len(frame.block)} rows and {len(obs)} there.")
     frame.row_names = list(map(as_word, obs.index))
     if frame.array == "X" or str(frame.array).startswith("layers/"):
-        frame.names = [str(as_word(gene)) for gene in var.index] if var.index.is_unique else None
+        names = [str(as_word(gene)) for gene in var.index]
+        frame.names = names if len({*names}) == frame.block.shape[1] == len(names) else None
         others = [path for path in nodes if path.startswith("obsm/") and hasattr(nodes[path], "shape")]
         if others:
             frame.notes.append(f"The points are {frame.array}; there is also {listed(others)} (--array).")

@@ -120,6 +120,10 @@ def _cells(text: bytes, name: str, separator: str, width: int, longest: int, *, 
     except pa.ArrowInvalid:
         if not ragged:
             raise
+        end = separator.encode()  # at the end of some lines but not of others, it separates nothing
+        lines = [line[:-1] if line.endswith(end) and line.count(end) == width else line for line in text.split(b"\n")]
+        if (trimmed := b"\n".join(lines)) != text:
+            return _cells(trimmed, name, separator, width, longest, skipped=skipped)
         row, n_cells, advice = ragged[0].number - skipped, ragged[0].actual_columns, "correct it, or name the --separator"
         found = f"row {row} has {n_cells} and others have {width}"
         raise FileError(f"{name} must have as many cells in every row; {found}: {advice}.") from None
