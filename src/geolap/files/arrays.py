@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.lib.format import open_memmap
 
 from .parquet import frame_of_columns
 from .source import FileError, Limits, Source
@@ -25,7 +26,7 @@ _SMALL = 2**28
 
 def read_npy(source: Source, limits: Limits) -> Frame:
     """The array in a .npy file, or the fields of its records; a large one is mapped rather than read."""
-    values = np.load(source.path, mmap_mode="r", allow_pickle=False)  # fails if the file is shorter than its header states
+    values = open_memmap(source.path, mode="r")  # refuses Python objects, and a file shorter than its header states
     if values.nbytes > _LARGE and values.dtype.kind in "iuf" and values.dtype.isnative:
         limits.check_columns(source.name, values.shape[-1] if values.ndim == 2 else 1)
         return Frame({}, plain_block(values, source.name))
@@ -42,7 +43,7 @@ def read_npz(source: Source, limits: Limits, array: str | None = None, beside: C
         unpacked = sum(member.file_size for member in archive.infolist())
     limits.check_packing(source.name, source.path.stat().st_size, unpacked)
     arrays: dict[str, Any] = {}
-    with np.load(source.path, allow_pickle=False) as content:
+    with source.path.open("rb") as file, np.load(file, allow_pickle=False) as content:
         for name in content.files:
             try:
                 arrays[name] = content[name]

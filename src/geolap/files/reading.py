@@ -109,7 +109,7 @@ def parsed(source: Source, format: str, limits: Limits, **options: Any) -> Frame
         raise FileError(f"{source.name} must fit into memory; it does not: give a part of it.") from None
     except Exception as error:  # of a library that reads the format: whatever it is, the file is at fault
         said = " ".join((str(error) or type(error).__name__).split())[:120]
-        advice = "it was cut short, damaged, or is of another kind (--format)"
+        advice = "it is damaged, holds pickled objects, which are never opened, or is of another kind (--format)"
         raise FileError(f"{source.name} must be a readable {format} file; reading it failed ({said}): {advice}.") from error
 
 
