@@ -24,7 +24,7 @@ from geolap.cli.preparing import warn_of_pairs
 from geolap.cli.running import Run
 from geolap.datasets import make_sphere
 from geolap.files import FORMATS, FileError
-from geolap.files.parsing import parsed
+from geolap.files.reading import parsed
 from geolap.files.source import Limits, Source
 from geolap.selectors import METHODS
 from geolap.sentences import Sentence

@@ -121,6 +121,43 @@ def test_labels_may_be_another_array(tmp_path):
     assert read_table(tmp_path / "xy.mat", labels="names").labels.tolist() == KINDS
 
 
+def test_labels_of_matlabs_latest_version_are_read_with_its_points(tmp_path):
+    matlab73(tmp_path / "x.mat", X)
+    with h5py.File(tmp_path / "x.mat", "a") as file:
+        file.create_dataset("y", data=np.arange(12.0)[None] % 3).attrs["MATLAB_class"] = np.bytes_("double")
+    table = read_table(tmp_path / "x.mat", array="X", labels="y")
+    assert table.points.shape == (12, 3)
+    assert table.labels.tolist() == [0, 1, 2] * 4
+
+
+def test_records_are_columns(tmp_path):
+    fields = [("a", "f8"), ("b", "i4"), ("kind", "U1"), ("day", "M8[D]"), ("several", "f8", 2)]
+    records = np.zeros(12, dtype=fields)
+    records["a"], records["kind"] = X[:, 0], KINDS
+    np.save(tmp_path / "x.npy", records)
+    table = read_table(tmp_path / "x.npy", labels="kind")
+    assert table.columns == ("a", "b")
+    np.testing.assert_array_equal(table.points[:, 0], X[:, 0])
+    assert table.labels.tolist() == KINDS
+    assert [note for note in table.notes if "'day'" in note] == ["Column left out, times: 'day'."]
+
+
+def test_the_layout_of_old_annotated_data_is_read(tmp_path):
+    with h5py.File(tmp_path / "x.h5ad", "w") as file:
+        obs = np.array(
+            [(name, kind) for name, kind in zip(ROWS, KINDS, strict=True)], dtype=[("index", "S8"), ("kind", "S1")]
+        )
+        file["obs"], file["var"] = obs, np.array([(name,) for name in NAMES], dtype=[("index", "S1")])
+        matrix, group = sparse.csr_array(X), file.create_group("X")
+        group["data"], group["indices"], group["indptr"] = matrix.data, matrix.indices, matrix.indptr
+        group.attrs.update({"h5sparse_format": "csr", "h5sparse_shape": X.shape})
+    table = read_table(tmp_path / "x.h5ad", labels="kind")
+    np.testing.assert_array_equal(table.points, X)
+    assert table.columns == tuple(NAMES)
+    assert table.row_names == tuple(ROWS)
+    assert table.labels.tolist() == KINDS
+
+
 def test_labels_may_be_missing(tmp_path):
     annotated().write_h5ad(tmp_path / "x.h5ad")
     assert read_table(tmp_path / "x.h5ad", labels="batch").labels.tolist() == [1, -1] * 6
@@ -216,6 +253,32 @@ def test_a_table_that_is_not_one_is_a_sentence(text, sentence, tmp_path):
     (tmp_path / "x.csv").write_text(text)
     with pytest.raises(FileError, match=sentence):
         read_table(tmp_path / "x.csv")
+
+
+def test_a_separator_at_the_end_of_some_lines_separates_nothing(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4,\n5,6\n")
+    assert read_table(tmp_path / "x.csv").points.tolist() == [[1, 2], [3, 4], [5, 6]]
+
+
+def test_numbers_in_text_are_read_to_the_last_bit(tmp_path):
+    values = np.random.default_rng(1).normal(size=(2000, 3)) * 10.0 ** np.arange(-150, 151, 150)
+    pd.DataFrame(values, columns=NAMES).to_csv(tmp_path / "x.csv", index=False)
+    np.testing.assert_array_equal(read_table(tmp_path / "x.csv").points, values)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ('a, b, c\n "x, y", 1, 2\n "z", 3, 4\n', ("x, y", "z")),
+        ('a,b,c\n"x\ny",1,2\nz,3,4\n', ("x\ny", "z")),
+        ('"a\nb",c,d\nx,1,2\nz,3,4\n', ("x", "z")),
+    ],
+)
+def test_quotes_may_follow_spaces_and_hold_lines(text, rows, tmp_path):
+    (tmp_path / "x.csv").write_text(text)
+    table = read_table(tmp_path / "x.csv")
+    assert table.points.tolist() == [[1, 2], [3, 4]]
+    assert table.row_names == rows
 
 
 def test_identifiers_with_underscores_are_no_numbers(tmp_path):

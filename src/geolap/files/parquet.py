@@ -1,94 +1,56 @@
-"""Parquet files, by pyarrow: only columns of numbers are read, and the ones that name or label rows."""
+"""Columns that have a type, by pyarrow: .parquet files, and the fields of NumPy's records."""
 
 import json
+from typing import Any
 
-import numpy as np
+from .source import FileError, Limits, Source, needed_library
+from .table import Column, Frame
 
-from .source import FileError, needed_library
-from .table import Frame
+__all__ = ["frame_of_columns", "read_parquet"]
 
-__all__ = ["read_parquet"]
+_NESTED = "nested or other values"
 
 
-def read_parquet(source, limits, *, beside=()):
+def read_parquet(source: Source, limits: Limits) -> Frame:
     """A `Frame` of a .parquet file."""
-    pa = needed_library("pyarrow", "A .parquet file")
-    parquet = needed_library("pyarrow.parquet", "A .parquet file")
-    with source.open() as stream, parquet.ParquetFile(stream) as file:
-        schema, n_rows = file.schema_arrow, file.metadata.num_rows
-        limits.check_columns(source.name, len(schema))
-        if n_rows == 0:
-            raise FileError(f"{source.name} must hold rows; it has none: check how it was written.")
-        names = list(schema.names)
-        if len(set(names)) != len(names):
-            raise FileError(f"{source.name} must have columns of different names; some are the same: rename them.")
-        numeric, left_out = [], {}
-        for field in schema:
-            if _is_number(pa.types, field.type):
-                numeric.append(field.name)
-            else:
-                left_out[field.name] = _kind(pa.types, field.type)
-        limits.check_bytes(source.name, 8 * n_rows * len(numeric), f"{n_rows} × {len(numeric)} numbers")
-        index = _pandas_index(schema)
-        wanted = {*beside, index, names[0]}
-        words = [
-            name
-            for k, name in enumerate(names)
-            if {name, str(k), str(k - len(names))} & (wanted if name in left_out else {*beside})
-            and left_out.get(name, "text") in ("text", "times")
-        ]
-        stored = sum(
-            file.metadata.row_group(g).column(c).total_uncompressed_size
-            for g in range(file.metadata.num_row_groups)
-            for c in range(file.metadata.num_columns)
-            if file.metadata.row_group(g).column(c).path_in_schema in words
-        )
-        limits.check_bytes(source.name, stored + 64 * n_rows * len(words), "its columns of text")
-        content = file.read(columns=list(dict.fromkeys([*numeric, *words])), use_threads=False)
-    truths = [name for name in numeric if pa.types.is_boolean(schema.field(name).type)]
-    columns = [_numbers(content.column(name)) for name in numeric]
-    return Frame(
-        block=np.column_stack(columns) if columns else np.empty((n_rows, 0)),
-        names=numeric,
-        others={name: _words(content.column(name)) for name in words},
-        left_out=left_out,
-        order=names,
-        index=index if index in numeric or index in words else None,
-        notes=[f"True and false were read as 1 and 0 ({len(truths)} columns)."] if truths else [],
-    )
+    with needed_library("pyarrow.parquet", "A .parquet file").ParquetFile(source.path) as file:
+        metadata, n_columns = file.metadata, len(file.schema_arrow)
+        stored = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
+        limits.check_columns(source.name, n_columns)
+        limits.check_bytes(source.name, max(2 * stored, 8 * metadata.num_rows * n_columns))
+        table = file.read()
+    if table.num_rows == 0:
+        raise FileError(f"{source.name} must hold rows; it has none: check how it was written.")
+    return frame_of_columns(table, source.name, index=_pandas_index(table.schema))
 
 
-def _is_number(types, kind):
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
+def frame_of_columns(table: Any, name: str, index: str | None = None) -> Frame:
+    """Columns of numbers, and what the others hold; ``table`` is of pyarrow, or something to make one from."""
+    pa = needed_library("pyarrow", "A table of columns")
+    table = table if isinstance(table, pa.Table) else pa.table(table)
+    titles = table.column_names
+    if len({*titles}) != len(titles):
+        raise FileError(f"{name} must have columns of different names; some are the same: rename them.")
+    columns = {}
+    for title, cells in zip(titles, table.columns, strict=True):
+        kind = _kind(cells.type, pa.types)
+        numbers = cells.cast(pa.float64(), safe=False).to_numpy() if kind in ("numbers", "truths") else None
+        columns[title] = Column(None if kind.startswith(_NESTED) else cells, numbers, kind)
+    return Frame(columns, index=index if index in titles else None)
 
 
-def _kind(types, kind):
-    if types.is_dictionary(kind):
-        return _kind(types, kind.value_type)
-    if types.is_string(kind) or types.is_large_string(kind):
-        return "text"
-    if types.is_temporal(kind):
-        return "times"
-    return "empty" if types.is_null(kind) else f"nested or other values ({str(kind)[:40]})"
+def _kind(held: Any, types: Any) -> str:
+    """What a column of that type holds."""
+    if types.is_dictionary(held):
+        return _kind(held.value_type, types)
+    tests = {"numbers": (types.is_integer, types.is_floating, types.is_decimal), "truths": (types.is_boolean,)}
+    tests |= {"text": (types.is_string, types.is_large_string), "times": (types.is_temporal,), "empty": (types.is_null,)}
+    other = f"{_NESTED} ({str(held)[:40]})"
+    return next((kind for kind, fits in tests.items() if any(fit(held) for fit in fits)), other)
 
 
-def _numbers(column):
-    """Floats, NaN where there is nothing."""
-    import pyarrow as pa
-
-    if not pa.types.is_floating(column.type) or pa.types.is_float16(column.type):
-        column = column.cast(pa.float64(), safe=False) if not pa.types.is_boolean(column.type) else column.cast(pa.int8())
-    return np.asarray(column.to_numpy(), dtype=float)
-
-
-def _words(column):
-    return np.array([None if value is None else str(value) for value in column.to_pylist()], dtype=object)
-
-
-def _pandas_index(schema):
+def _pandas_index(schema: Any) -> str | None:
     """The column that pandas stored its index in, if it has one."""
-    try:
-        names = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
-    except (ValueError, AttributeError):
-        return None
+    about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    names = about.get("index_columns", []) if isinstance(about, dict) else []
     return names[0] if isinstance(names, list) and len(names) == 1 and isinstance(names[0], str) else None

@@ -1,69 +1,53 @@
-"""One function that reads them all."""
+"""One function that reads them all, and the sentence about whatever the reader of a format stumbles over."""
 
-from .isolation import Reader
-from .parsing import COMPILED, parsed
-from .source import FileError, Limits, Source
-from .table import Table, table_of
+import warnings
+from collections.abc import Callable, Iterable
+from os import PathLike
+from typing import Any
 
-__all__ = ["FORMATS", "read_table"]
+from .arrays import read_mat, read_npy, read_npz
+from .hierarchy import read_hdf5, read_zarr
+from .isolation import ISOLATED, in_another_process
+from .parquet import read_parquet
+from .source import FileError, Limits, Source, located
+from .table import Frame, Table, table_of
+from .text import read_text
 
+__all__ = ["FORMATS", "parsed", "read_table"]
+
+_TABLES: dict[str, Callable[..., Frame]] = {"npy": read_npy, "csv": read_text, "tsv": read_text, "parquet": read_parquet}
+_ARRAYS: dict[str, Callable[..., Frame]] = {"npz": read_npz, "mat": read_mat, "h5ad": read_hdf5, "hdf5": read_hdf5}
+_ARRAYS |= {"zarr": read_zarr}
 # How names end, and what is then inside.
-FORMATS = {
-    "npy": "npy",
-    "npz": "npz",
-    "csv": "csv",
-    "tsv": "tsv",
-    "txt": "csv",
-    "dat": "csv",
-    "parquet": "parquet",
-    "pq": "parquet",
-    "mat": "mat",
-    "h5ad": "h5ad",
-    "h5": "hdf5",
-    "hdf5": "hdf5",
-    "zarr": "zarr",
+FORMATS = {format: format for format in (*_TABLES, *_ARRAYS)} | {"txt": "csv", "dat": "csv", "pq": "parquet", "h5": "hdf5"}
+# How files begin; the second of .npz is an empty one.
+_BEGINNINGS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"MATLAB": "mat"}
+_BEGINNINGS |= {b"\x89HDF\r\n\x1a\n": "hdf5"}
+# What to do about files that people have and that are not read.
+_ADVICE = {
+    ("xlsx", "xls", "ods"): "save the sheet as CSV",
+    ("pkl", "pickle"): "write .npy, .parquet or .csv instead; a pickle may run anything",
+    ("feather", "arrow", "rds", "rdata", "json"): "write .parquet or .csv instead",
+    ("loom",): "write .h5ad instead",
 }
-_BEGINNINGS = (
-    (b"\x93NUMPY", "npy"),
-    (b"PK\x03\x04", "npz"),
-    (b"PK\x05\x06", "npz"),  # an empty one
-    (b"PAR1", "parquet"),
-    (b"MATLAB", "mat"),
-    (b"\x89HDF\r\n\x1a\n", "hdf5"),
-)
-# Files that people have and that are not read, with what to do about them.
-_OTHERS = {
-    "xlsx": "save the sheet as CSV",
-    "xls": "save the sheet as CSV",
-    "ods": "save the sheet as CSV",
-    "feather": "write .parquet or .csv instead",
-    "arrow": "write .parquet or .csv instead",
-    "pkl": "write .npy, .parquet or .csv instead; a pickle may run anything",
-    "pickle": "write .npy, .parquet or .csv instead; a pickle may run anything",
-    "rds": "write .csv instead, with write.csv",
-    "rdata": "write .csv instead, with write.csv",
-    "json": "write .csv instead",
-    "loom": "write .h5ad instead",
-}
-_ZARR = ("zarr.json", ".zarray", ".zgroup", ".zmetadata")
 
 
 def read_table(
-    path,
+    path: str | PathLike[str],
     *,
-    format=None,
-    array=None,
-    columns=None,
-    drop=None,
-    labels=None,
-    index=None,
-    header=None,
-    separator=None,
-    decimal=None,
-    missing="error",
-    classes=True,
-    max_bytes=None,
-    max_columns=None,
+    format: str | None = None,
+    array: str | None = None,
+    columns: Iterable[str] | None = None,
+    drop: Iterable[str] | None = None,
+    labels: str | None = None,
+    index: str | None = None,
+    header: bool | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    missing: str = "error",
+    classes: bool = True,
+    max_bytes: float | None = None,
+    max_columns: int | None = None,
 ) -> Table:
     """Read points from a file.
 
@@ -71,20 +55,14 @@ def read_table(
     ----------
     path : path-like
         ``-`` is standard input.
-    format : str, optional
-        One of the values of ``FORMATS``; by default told by the name of the file, or else by its first bytes.
-    array : str, optional
-        Which array of a file that holds several.
+    format, array : str, optional
+        One of the values of ``FORMATS``, by default told by the name or the first bytes; which array if there are several.
     columns, drop : sequence of str, optional
         Features to use, or to leave out: names, patterns (``gene_*``), ranges of positions (``0:10``).
-    labels : str, optional
-        The column, by name or position, or the array of the same file that holds labels.
-    index : str, optional
-        The column that names the rows; "none" if no column does.
-    header : bool, optional
-        Whether the first line of text names the columns.
-    separator, decimal : str, optional
-        Of text.
+    labels, index : str, optional
+        The column of labels, or array of the same file, and the column that names the rows ("none" if no column does).
+    header, separator, decimal : bool, str, str, optional
+        Of text: whether the first line names the columns, and what is between cells and in fractions; found by default.
     missing : {"error", "rows", "columns"}, default "error"
         Whether to leave out rows or columns with missing values.
     classes : bool, default True
@@ -92,50 +70,64 @@ def read_table(
     max_bytes, max_columns : number, optional
         How much may be read: by default half of the memory available, and 100 000 columns.
 
-    Returns
-    -------
-    Table
-
     Raises
     ------
     FileError
         Whatever is wrong with the file, in one sentence.
     """
     limits = Limits.of(max_bytes, max_columns)
-    source = Source.at(path, limits)
-    format = format or _format_of(source)
-    beside = [column for column in (labels, index) if column is not None]
-    if format in COMPILED:
-        with Reader() as reader:
-            frame = reader.read(source, format, limits, array=array, beside=beside)
-    else:
-        separator = "\t" if format == "tsv" and separator is None else separator
-        text = {"separator": separator, "decimal": decimal, "header": header}
-        frame = parsed(source, format, limits, array=array, beside=beside, **text)
-    if array is not None and frame.array is None:
-        raise FileError(f"A .{format} file holds one array; --array {array} was given for {source.name}: leave it out.")
-    return table_of(
-        frame, source.name, format, columns=columns, drop=drop, labels=labels, index=index, missing=missing, classes=classes
-    )
-
-
-def _format_of(source):
-    """By the name; by the first bytes where that says nothing."""
-    if source.path is not None:
-        parts = source.path.name.lower().split(".")
-        if parts[-1] == "gz" and len(parts) > 1:
-            parts.pop()
-            if FORMATS.get(parts[-1], "csv") not in ("csv", "tsv"):
-                raise FileError(f"Only text is read compressed; {source.name} is another kind: unpack it with gunzip.")
-        if source.path.is_dir():
-            if parts[-1] == "zarr" or any((source.path / name).exists() for name in _ZARR):
-                return "zarr"
+    with located(path, limits) as source:
+        format = format or _format_of(source)
+        if source.path.is_dir() and format != "zarr":
             raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
-        if len(parts) > 1 and parts[-1] in FORMATS:
-            return FORMATS[parts[-1]]
-        if len(parts) > 1 and parts[-1] in _OTHERS:
-            raise FileError(
-                f"Files must be of a kind that is read ({', '.join(FORMATS)}); {source.name} is not: {_OTHERS[parts[-1]]}."
-            )
-    head = source.head()
-    return next((format for beginning, format in _BEGINNINGS if head.startswith(beginning)), "csv")
+        options: dict[str, Any] = {}
+        if format in ("csv", "tsv"):
+            separator = "\t" if format == "tsv" and separator is None else separator
+            options = {"separator": separator, "decimal": decimal, "header": header}
+        elif format in _ARRAYS:
+            options = {"array": array, "beside": [column for column in (labels, index) if column is not None]}
+        frame = (in_another_process if format in ISOLATED else parsed)(source, format, limits, **options)
+        if array is not None and frame.array is None:
+            raise FileError(f"{source.name} holds one array; --array {array} was given: leave it out.")
+        choice: dict[str, Any] = {"columns": columns, "drop": drop, "labels": labels, "index": index}
+        return table_of(frame, source.name, format, **choice, missing=missing, classes=classes)
+
+
+def parsed(source: Source, format: str, limits: Limits, **options: Any) -> Frame:
+    """The content of a file of that format."""
+    reader = (_TABLES | _ARRAYS)[format]
+    try:
+        if format == "mat":
+            with source.path.open("rb") as file:
+                reader = read_hdf5 if file.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")) else reader
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of libraries, about metadata
+            return reader(source, limits, **options)
+    except FileError:
+        raise
+    except MemoryError:
+        raise FileError(f"{source.name} must fit into memory; it does not: give a part of it.") from None
+    except Exception as error:  # of a library that reads the format: whatever it is, the file is at fault
+        said = " ".join((str(error) or type(error).__name__).split())[:120]
+        advice = "it is damaged, holds pickled objects, which are never opened, or is of another kind (--format)"
+        raise FileError(f"{source.name} must be a readable {format} file; reading it failed ({said}): {advice}.") from error
+
+
+def _format_of(source: Source) -> str:
+    """By the name; by the first bytes where that says nothing."""
+    *stem, ending = source.path.name.lower().removesuffix(".gz").split(".")
+    format = FORMATS.get(ending) if stem else None
+    if source.path.is_dir():
+        known = [source.path / name for name in ("zarr.json", ".zarray", ".zgroup", ".zmetadata")]
+        return "zarr" if any(file.exists() for file in known) else format or "csv"
+    if source.path.suffix.lower() == ".gz" and format not in ("csv", "tsv", None):
+        raise FileError(f"Only text is read compressed; {source.name} is another kind: unpack it with gunzip.")
+    for endings, advice in _ADVICE.items():
+        if stem and ending in endings:
+            kinds = ", ".join(FORMATS)
+            raise FileError(f"Files must be of a kind that is read ({kinds}); {source.name} is not: {advice}.")
+    if format is not None:
+        return format
+    with source.path.open("rb") as file:
+        head = file.read(16)
+    return next((format for beginning, format in _BEGINNINGS.items() if head.startswith(beginning)), "csv")

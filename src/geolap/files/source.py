@@ -1,27 +1,25 @@
-"""Where data comes from, and how much of it may be read.
+"""Where data comes from, and how much of it may be read."""
 
-A regular file stays where it is; standard input and pipes are taken into memory, no further than the limit.
-"""
-
-import io
 import stat
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from math import prod
+from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
 
 from ..memory import available_memory, in_words
 
-__all__ = ["FileError", "Limits", "Source", "needed_library"]
+__all__ = ["FileError", "Limits", "Source", "located", "needed_library"]
 
 # What a matrix may have before anybody asks whether that was meant.
 _MOST_COLUMNS = 100_000
 # Beyond this many bytes, something that unpacks to so many times its size is no data.
 _SUSPICIOUS, _MOST_PACKED = 2**30, 200
-# Sparse matrices up to this many bytes are made dense.
-_SMALL = 2**28
 
 
 class FileError(ValueError):
@@ -36,126 +34,82 @@ class Limits:
     columns: int
 
     @classmethod
-    def of(cls, max_bytes=None, max_columns=None):
+    def of(cls, max_bytes: float | None = None, max_columns: int | None = None) -> "Limits":
         return cls(available_memory() / 2 if max_bytes is None else max_bytes, max_columns or _MOST_COLUMNS)
 
-    def check_array(self, name, shape, itemsize):
+    def check_array(self, name: str, shape: Sequence[int], itemsize: int) -> None:
         """Refuse an array before it is read."""
-        self.check_bytes(name, prod(int(n) for n in shape) * itemsize, f"{' × '.join(map(str, shape))} numbers")
+        self.check_bytes(name, prod(map(int, shape)) * itemsize, f"{' × '.join(map(str, shape))} numbers")
         if len(shape) == 2:
             self.check_columns(name, shape[1])
 
-    def check_bytes(self, name, n_bytes, what="its content"):
+    def check_bytes(self, name: str, n_bytes: float, what: str = "its content") -> None:
         if n_bytes > self.bytes:
-            raise FileError(
-                f"{name} may take {in_words(self.bytes)} of memory; {what} would take {in_words(n_bytes)}: give a part of "
-                "it, or raise --max-size."
-            )
+            most, much = in_words(self.bytes), in_words(n_bytes)
+            advice = "give a part of it, or raise --max-size"
+            raise FileError(f"{name} may take {most} of memory; {what} would take {much}: {advice}.")
 
-    def check_packing(self, name, packed, unpacked):
+    def check_packing(self, name: str, packed: int, unpacked: int) -> None:
         """Refuse a small file that unpacks to a huge one before it fills memory."""
         self.check_bytes(name, unpacked)
         if unpacked > _SUSPICIOUS and unpacked > _MOST_PACKED * packed:
-            raise FileError(
-                f"{name} may unpack to {_MOST_PACKED} times its size; {in_words(packed)} would become {in_words(unpacked)} "
-                "or more: unpack it yourself if you trust it."
-            )
+            grown = f"{in_words(packed)} would become {in_words(unpacked)} or more"
+            raise FileError(f"{name} may unpack to {_MOST_PACKED} times its size; {grown}: unpack it if you trust it.")
 
-    def check_columns(self, name, n_columns):
+    def check_columns(self, name: str, n_columns: int) -> None:
         if n_columns > self.columns:
-            raise FileError(
-                f"{name} may have {self.columns} columns; it has {n_columns}: check that points are rows (transpose it if "
-                "not), or raise --max-columns."
-            )
-
-    def check_sparse(self, name, shape, advice):
-        """Refuse a sparse matrix that is too large to be made dense."""
-        n_bytes = 8 * prod(int(n) for n in shape)
-        if n_bytes > min(_SMALL, self.bytes):
-            raise FileError(
-                f"{name} must be dense, or small enough to be made so ({in_words(_SMALL)}); it is a sparse matrix of "
-                f"{' × '.join(map(str, shape))}, {in_words(n_bytes)} when dense: {advice}."
-            )
-        self.check_columns(name, shape[1])
+            advice = "check that points are rows, not columns, or raise --max-columns"
+            raise FileError(f"{name} may have {self.columns} columns; it has {n_columns}: {advice}.")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, a folder, or what came through a pipe."""
+    """A file or folder, and what sentences call it."""
 
-    name: str  # as sentences call it
-    path: Path | None
-    content: bytes = b""  # of a pipe
-
-    @classmethod
-    def at(cls, path, limits):
-        """The file at that path; ``-`` is standard input."""
-        if str(path) == "-":
-            if sys.stdin is None or sys.stdin.isatty():
-                raise FileError("Standard input must carry a file; it is a terminal: pipe a file into it, or name one.")
-            return cls("Standard input", None, _all_of(sys.stdin.buffer, "Standard input", limits))
-        path = Path(path)
-        name = f"'{path.name or path}'"
-        try:
-            mode = path.stat().st_mode
-        except OSError as error:
-            raise FileError(
-                f"A file must be there to be read; '{path}' is not ({_reason(error)}): check its name."
-            ) from None
-        except ValueError:  # a zero byte in the name
-            raise FileError(f"A file must be there to be read; {str(path)!r} cannot be a name: check it.") from None
-        try:
-            if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
-                with path.open("rb") as pipe:
-                    return cls(name, None, _all_of(pipe, name, limits))
-            if stat.S_ISREG(mode):
-                path.open("rb").close()
-        except OSError as error:
-            raise FileError(f"{name} must be readable; it is not ({_reason(error)}): check its permissions.") from None
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise FileError(f"{name} must be a file, a folder or a pipe; it is a device: name a file.")
-        return cls(name, path)
-
-    @contextmanager
-    def open(self):
-        """The bytes, as a stream that can be searched."""
-        if self.path is None:
-            yield io.BytesIO(self.content)
-        else:
-            with self.path.open("rb") as file:
-                yield file
-
-    def place(self):
-        """What libraries that open files themselves are given."""
-        return io.BytesIO(self.content) if self.path is None else str(self.path)
-
-    @property
-    def size(self):
-        return len(self.content) if self.path is None else self.path.stat().st_size
-
-    def head(self, n=4096):
-        with self.open() as file:
-            return file.read(n)
+    name: str
+    path: Path
 
 
-def needed_library(name, what):
+@contextmanager
+def located(path: str | PathLike[str], limits: Limits) -> Iterator[Source]:
+    """The file or folder at that path; what comes through a pipe, or from ``-``, is a file for as long as it is read."""
+    if str(path) == "-":
+        if sys.stdin is None or sys.stdin.isatty():
+            raise FileError("Standard input must carry a file; it is a terminal: pipe a file into it, or name one.")
+        with _spooled("Standard input", sys.stdin.buffer, limits) as source:
+            yield source
+        return
+    place = Path(path)
+    name = f"'{place.name or place}'"
+    try:
+        mode = place.stat().st_mode
+    except (OSError, ValueError) as error:  # the latter for a zero byte in the name
+        why = str(getattr(error, "strerror", None) or error).lower()
+        raise FileError(f"A file must be there to be read; {str(path)!r} is not ({why}): check its name.") from None
+    if stat.S_ISFIFO(mode):
+        with place.open("rb") as pipe, _spooled(name, pipe, limits) as source:
+            yield source
+    elif stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        yield Source(name, place)
+    else:
+        raise FileError(f"{name} must be a file, a folder or a pipe; it is a device: name a file.")
+
+
+@contextmanager
+def _spooled(name: str, stream: BinaryIO, limits: Limits) -> Iterator[Source]:
+    with TemporaryDirectory(prefix="geolap-", ignore_cleanup_errors=True) as folder:
+        path, length = Path(folder) / "pipe", 0
+        with path.open("wb") as file:
+            while part := stream.read(2**20):
+                length += file.write(part)
+                limits.check_bytes(name, length)
+        yield Source(name, path)
+
+
+def needed_library(name: str, what: str) -> Any:
     """Import a library that only some formats need."""
     try:
         return import_module(name)
     except ImportError:
-        package = name.split(".")[0]
+        package = name.partition(".")[0]
         raise FileError(f"{what} needs {package}, which is not installed: pip install 'geolap[files]'.") from None
-
-
-def _all_of(stream, name, limits):
-    limits = Limits(limits.bytes / 4, limits.columns)  # held as bytes, and again as what they say
-    parts, total = [], 0
-    while part := stream.read(2**20):
-        total += len(part)
-        limits.check_bytes(name, total)
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _reason(error):
-    return (error.strerror or str(error)).lower()

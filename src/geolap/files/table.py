@@ -3,323 +3,231 @@
 Everything that is decided here without being asked for is said in the notes.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .source import FileError
 
-__all__ = ["MISSING", "Frame", "Table", "listed", "table_of"]
+__all__ = ["MISSING", "Column", "Frame", "Table", "as_word", "listed", "table_of"]
 
 # Cells that say that there is nothing; "none" may well be a class.
 MISSING = frozenset(
     ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NaT", "?")
 )
-# A first column that counts so many rows is no feature, whatever its name.
-_COUNTED = 5
-# How many names a sentence lists.
-_LISTED = 8
-_LONGEST = 60
-# Rows whose values are looked at together.
-_ROWS = 65536
+# A first column that counts so many rows is no feature, whatever its name; how many names a sentence lists, and how long.
+_COUNTED, _LISTED, _LONGEST = 5, 8, 60
+
+
+@dataclass
+class Column:
+    """A column of a file: its cells as they are written, and its numbers or what it holds instead."""
+
+    cells: Any = None  # of NumPy or pyarrow; None if they were not read
+    numbers: np.ndarray | None = None  # NaN where missing
+    held: str = ""
+    fault: str | None = None  # the sentence about a column that should hold numbers
+
+    def values(self) -> np.ndarray:
+        if hasattr(self.cells, "to_pylist"):
+            return np.array([v.strip() if isinstance(v, str) else v for v in self.cells.to_pylist()], object)
+        if self.cells is None:
+            raise FileError(f"A column that names or labels points must hold words or numbers; this one holds {self.held}.")
+        return np.asarray(self.cells)
 
 
 @dataclass
 class Frame:
-    """What a file holds: a block of numbers, and whatever else may name or label its rows.
+    """What a file holds: an array of points or a table, and what may name or label its rows."""
 
-    Attributes
-    ----------
-    block : ndarray (n_points, n_columns)
-        Numbers, NaN where missing.
-    names : list of str or None
-        Of its columns.
-    others : dict
-        Further columns (n_points,) by name; None for those that were not read.
-    left_out : dict
-        Columns that are no numbers: what they hold instead.
-    faulty : dict
-        Columns that should be numbers but are not everywhere: the sentence about it.
-    order : list of str
-        All columns as they stand in the file, if it is a table.
-    row_names : sequence or None
-    index : str or None
-        The column that names the rows, if the file says which.
-    array : str or None
-        Which of the file's arrays the block is.
-    notes : list of str
-    """
-
-    block: np.ndarray
-    names: list[str] | None = None
-    others: dict[str, np.ndarray | None] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-    faulty: dict[str, str] = field(default_factory=dict)
-    order: list[str] = field(default_factory=list)
+    columns: dict[str, Column]  # in the order of the file
+    block: np.ndarray | None = None  # (n_points, n_features), if it is an array; columns are beside it then
+    names: list[str] | None = None  # of the features of the block
     row_names: Any = None
-    index: str | None = None
-    array: str | None = None
+    index: str | None = None  # the column that names the rows, if the file says which
+    array: str | None = None  # which of the file's arrays the block is
     notes: list[str] = field(default_factory=list)
 
-    @cached_property
-    def columns(self) -> list[str]:
-        """Columns of the block by name, or by position where they have none."""
-        return list(map(str, range(self.block.shape[1]))) if self.names is None else self.names
-
-    @cached_property
-    def _position(self):
-        return {name: k for k, name in enumerate(self.columns)}
-
-    @property
-    def available(self) -> list[str]:
-        """All columns that can be named."""
-        return list(dict.fromkeys([*(self.order or self.columns), *self.others]))
-
-    def is_number(self, column):
-        return column in self._position
-
-    def values(self, column):
-        """A column (n_points,), of whatever kind: as it is written, where that was kept."""
-        values = self.others.get(column)
-        if values is not None:
-            return np.asarray(values)
-        if column not in self._position:
-            raise FileError(
-                f"A column that names or labels points must hold words or numbers; '{column}' holds "
-                f"{self.left_out.get(column, 'neither')}: choose another one."
-            )
-        return self.block[:, self._position[column]]
-
-    def features(self, columns):
-        """Columns of the block as points."""
-        if columns == self.columns:
-            return self.block
-        return self.block[:, [self._position[column] for column in columns]]
+    def every_column(self) -> dict[str, Column]:
+        """Those of the block, by position where they have no names, and those beside it."""
+        if self.block is None:
+            return self.columns
+        titles = map(str, range(self.block.shape[1])) if self.names is None else self.names
+        features = {title: Column(column, column) for title, column in zip(titles, self.block.T, strict=True)}
+        return {**features, **self.columns, **features}
 
 
 @dataclass(frozen=True)
 class Table:
-    """The points of a file.
+    """The points of a file."""
 
-    Attributes
-    ----------
-    points : ndarray (n_points, n_features)
-    columns : tuple of str or None
-        Names of the features, if they have any.
-    row_names : tuple of str or None
-    labels : ndarray (n_points,) or None
-        Whole numbers with −1 where there is no label, or words with None; as they are if they need not be classes.
-    notes : tuple of str
-        What was decided about the file, a sentence each.
-    name, format : str
-    array : str or None
-        Which of the file's arrays the points are.
-    """
-
-    points: np.ndarray
-    columns: tuple[str, ...] | None
+    points: np.ndarray  # (n_points, n_features)
+    columns: tuple[str, ...] | None  # names of the features, if they have any
     row_names: tuple[str, ...] | None
-    labels: np.ndarray | None
-    notes: tuple[str, ...]
+    labels: np.ndarray | None  # whole numbers, −1 where there is none, or words, None where there is none; or as they were
+    notes: tuple[str, ...]  # what was decided about the file, a sentence each
     name: str
     format: str
-    array: str | None = None
+    array: str | None = None  # which of the file's arrays the points are
 
 
 def table_of(
-    frame: Frame, name, format, *, columns=None, drop=None, labels=None, index=None, missing="error", classes=True
+    frame: Frame,
+    name: str,
+    format: str,
+    *,
+    columns: Iterable[str] | None = None,
+    drop: Iterable[str] | None = None,
+    labels: str | None = None,
+    index: str | None = None,
+    missing: str = "error",
+    classes: bool = True,
 ) -> Table:
-    """Choose features, labels and row names."""
-    notes = list(frame.notes)
-    target = None if labels is None else _one_of(labels, frame.available, name)
-    index = _index_column(frame, index, target, name, notes)
-    row_names = frame.row_names if index is None else [_word(value) for value in frame.values(index)]
-    known = None if target is None else frame.values(target)
-    if target is not None and classes:
-        known = _classes(known, target)
-
-    unwanted = {target, index, *(_some_of(drop, frame.available, name) if drop else ())}
-    if columns is None:
-        features = [column for column in frame.columns if column not in unwanted]
-        for column, sentence in frame.faulty.items():
-            if column not in unwanted:
-                raise FileError(sentence)
-        notes += _left_out({column: held for column, held in frame.left_out.items() if column not in unwanted})
+    """Choose features, labels and row names, as `geolap.files.read_table` is asked to."""
+    every, notes = frame.every_column(), list(frame.notes)
+    target = None if labels is None else _one_of(labels, every, name)
+    rows = None if index == "none" else _index_column(frame, every, index, target, name, notes)
+    row_names = every[rows].values() if rows is not None else None if index == "none" else frame.row_names
+    known = None if target is None else every[target].values()
+    known = _classes(known, labels) if known is not None and classes else known
+    unwanted = {target, rows, *_some_of(drop or (), every, name)}
+    chosen = every if columns is None else _some_of(columns, every, name)
+    features = _features({c: every[c] for c in chosen if c not in unwanted}, columns is not None, name, notes)
+    if frame.block is not None and features == list(every)[: frame.block.shape[1]]:
+        points = frame.block
     else:
-        features = [column for column in _some_of(columns, frame.available, name) if column not in unwanted]
-        for column in features:
-            if column in frame.faulty:
-                raise FileError(frame.faulty[column])
-            if not frame.is_number(column):
-                held = frame.left_out.get(column, "no feature of the points")
-                raise FileError(f"Features must be numbers; column '{column}' of {name} holds {held}: leave it out.")
-    if not features:
-        held = f"it has {listed(frame.available)}" if frame.available else "it has no columns"
-        raise FileError(f"{name} must have a column of numbers that may be a feature; {held}: choose other columns.")
-    points = frame.features(features)
+        points = np.column_stack([np.asarray(every[feature].numbers) for feature in features])
 
-    if missing != "error" and points.dtype.kind == "f":
+    if points.dtype.kind == "f" and not isinstance(points, np.memmap) and not np.isfinite(points).all():
         finite = np.isfinite(points)
-        if missing == "columns" and not finite.all():
-            good = finite.all(axis=0)
-            notes.append(f"Columns with missing values were left out: {listed(np.array(features)[~good])}.")
-            points, features = points[:, good], [column for column, fine in zip(features, good, strict=True) if fine]
-        elif not finite.all():
-            good = finite.all(axis=1)
-            notes.append(f"{(~good).sum()} of {len(good)} rows with missing values were left out.")
-            rows = np.flatnonzero(good)
-            row_names = rows if row_names is None else np.asarray(row_names, dtype=object)[rows]
-            points, known = points[rows], None if known is None else known[rows]
-        if 0 in points.shape:
+        if missing == "error":
+            row, column = np.argwhere(~finite)[0]
+            value = "missing" if np.isnan(points[row, column]) else points[row, column]
+            where = f"in {name} the value in row {row + 1}, column '{features[column]}' is {value}"
+            advice = "correct it, or leave such rows or columns out with --missing rows or --missing columns"
+            raise FileError(f"Points must be complete and finite; {where}: {advice}.")
+        good = np.flatnonzero(finite.all(axis=int(missing == "rows")))
+        if not len(good):
             raise FileError(f"{name} must have complete {missing}; every one has missing values: fill them in.")
-    _check_finite(points, features, name)
-    return Table(
-        points=points,
-        columns=tuple(features) if frame.names is not None else None,
-        row_names=None if row_names is None else tuple(map(str, row_names)),
-        labels=known,
-        notes=tuple(notes),
-        name=name,
-        format=format,
-        array=frame.array,
-    )
+        if missing == "rows":
+            notes.append(f"{len(points) - len(good)} of {len(points)} rows with missing values were left out.")
+            points, known = points[good], None if known is None else known[good]
+            row_names = good if row_names is None else np.asarray(row_names, object)[good]
+        else:
+            left = sorted({*range(len(features))} - {*good})
+            notes.append(f"Columns with missing values were left out: {listed(features[k] for k in left)}.")
+            points, features = points[:, good], [features[k] for k in good]
+    titles = None if frame.block is not None and frame.names is None else tuple(features)
+    row_names = None if row_names is None else tuple(str(as_word(value)) for value in row_names)
+    return Table(points, titles, row_names, known, tuple(notes), name, format, frame.array)
 
 
-def _one_of(wanted, available, name):
+def _features(chosen: dict[str, Column], asked: bool, name: str, notes: list[str]) -> list[str]:
+    """Those of the columns that are numbers; one that is not is a mistake if it was asked for, or nearly is one."""
+    left_out: dict[str, list[str]] = {}
+    for title, column in chosen.items():
+        if column.fault:
+            raise FileError(column.fault)
+        if asked and column.numbers is None:
+            held = column.held or "no feature"
+            raise FileError(f"Features must be numbers; column '{title}' of {name} holds {held}: leave it out.")
+        if column.numbers is None and column.held:
+            left_out.setdefault(column.held, []).append(title)
+    for held, titles in left_out.items():
+        notes.append(f"{'Columns' if len(titles) > 1 else 'Column'} left out, {held}: {listed(titles)}.")
+    features = [title for title, column in chosen.items() if column.numbers is not None]
+    truths = sum(chosen[title].held == "truths" for title in features)
+    if truths:
+        notes.append(f"True and false were read as 1 and 0 ({truths} columns).")
+    if not features:
+        held = f"there is {listed(chosen)}" if chosen else "none is left"
+        raise FileError(f"{name} must have a column of numbers that may be a feature; {held}: choose other columns.")
+    return features
+
+
+def _one_of(wanted: str, every: dict[str, Column], name: str) -> str:
     """The column of that name, or at that position."""
-    if wanted in available:
+    if wanted in every:
         return wanted
-    if wanted.lstrip("-").isdecimal() and -len(available) <= int(wanted) < len(available):
-        return available[int(wanted)]
-    close = get_close_matches(wanted, available[:10_000], 1)
-    hint = f"did you mean '{close[0]}'?" if close else f"there is {listed(available)}." if available else "it has none."
+    titles = list(every)
+    if wanted.lstrip("-").isdecimal() and -len(titles) <= int(wanted) < len(titles):
+        return titles[int(wanted)]
+    close = get_close_matches(wanted, titles[:10_000], 1)
+    hint = f"did you mean '{close[0]}'?" if close else f"there is {listed(titles)}." if titles else "it has none."
     raise FileError(f"{name} must have what is asked of it; it has no column '{wanted}': {hint}")
 
 
-def _some_of(wanted, available, name):
+def _some_of(wanted: Iterable[str], every: dict[str, Column], name: str) -> list[str]:
     """Columns by name, pattern (``gene_*``) or range of positions (``0:10``), in the order asked for."""
     chosen: dict[str, None] = {}
-    for item in wanted:
-        for part in [item] if item in available else item.split(","):
-            first, colon, last = part.partition(":")
-            if part not in available and colon and all(not p or p.lstrip("-").isdecimal() for p in (first, last)):
-                found = available[int(first) if first else None : int(last) if last else None]
-            elif part not in available and set(part) & set("*?["):
-                found = [column for column in available if fnmatchcase(column, part)]
-            else:
-                found = [_one_of(part, available, name)]
-            if not found:
-                raise FileError(f"Every choice of columns must match some; '{part}' matches none of {name}: correct it.")
-            chosen.update(dict.fromkeys(found))
+    for part in (part for item in wanted for part in ([item] if item in every else item.split(","))):
+        ends = part.split(":")
+        if part not in every and len(ends) == 2 and all(not end or end.lstrip("-").isdecimal() for end in ends):
+            found = list(every)[slice(*(int(end) if end else None for end in ends))]
+        elif part not in every and set(part) & set("*?["):
+            found = [title for title in every if fnmatchcase(title, part)]
+        else:
+            found = [_one_of(part, every, name)]
+        if not found:
+            raise FileError(f"Every choice of columns must match some; '{part}' matches none of {name}: correct it.")
+        chosen.update(dict.fromkeys(found))
     return list(chosen)
 
 
-def listed(names):
-    """Some names, in words."""
-    names = [name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…" for name in map(str, names)]
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(f"'{name}'" for name in names[:_LISTED]) + more
-
-
-def _index_column(frame, index, target, name, notes):
-    """The column that names the rows: as asked for, as the file says, or the first if it looks like it."""
-    if index == "none":
-        frame.row_names = None
-        return None
+def _index_column(
+    frame: Frame, every: dict[str, Column], index: str | None, target: str | None, name: str, notes: list[str]
+) -> str | None:
+    """The column that names the rows: as asked for, as the file says, or the first of a table if it looks like it."""
     if index is not None:
-        return _one_of(index, frame.available, name)
+        return _one_of(index, every, name)
     if frame.index is not None and frame.index != target:
         return frame.index
-    first = frame.order[0] if frame.order else None
-    if first is None or first == target or first in frame.faulty or len(frame.available) == 1:
+    title, first = next(iter(every.items()))
+    if frame.block is not None or title == target or first.fault or len(every) == 1:
         return None
-    if frame.is_number(first):
-        values = frame.values(first)
-        counts = len(values) >= _COUNTED and values[0] in (0, 1) and (np.diff(values) == 1).all()
+    if first.numbers is not None:
+        counts = len(first.numbers) >= _COUNTED and first.numbers[0] in (0, 1) and (np.diff(first.numbers) == 1).all()
         if counts:
             notes.append("The first column counts the rows and is no feature (--index none makes it one).")
-        return first if counts else None
-    if frame.left_out.get(first) in ("text", "times"):
-        values = frame.values(first).tolist()
-        if None not in values and len(set(values)) == len(values):
-            notes.append(f"The first column{f', {first!r},' if first else ''} names the rows.")
-            return first
-    return None
+        return title if counts else None
+    words = first.values().tolist() if first.held in ("text", "times") else [None]
+    if None in words or len(set(words)) < len(words):
+        return None
+    notes.append(f"The first column{f', {title!r},' if title else ''} names the rows.")
+    return title
 
 
-def _left_out(columns):
-    """A note for each kind of content that is no number."""
-    for held in dict.fromkeys(columns.values()):
-        those = [column for column, content in columns.items() if content == held]
-        yield f"{'Columns' if len(those) > 1 else 'Column'} left out, {held}: {listed(those)}."
-
-
-def _classes(values, column):
+def _classes(values: np.ndarray, labels: str | None) -> np.ndarray:
     """Labels as whole numbers, −1 where there is none, or as words, None where there is none."""
-    if values.dtype.kind in "mM":
-        raise FileError(f"Labels must be classes; column '{column}' holds times: name their classes.")
-    if values.dtype.kind == "c":
-        raise FileError(f"Labels must be classes; column '{column}' holds complex numbers: name their classes.")
-    if values.dtype.kind == "f":
-        given = ~np.isnan(values)
-        if not (np.isfinite(values[given]).all() and (values[given] == np.floor(values[given])).all()):
-            raise FileError(
-                f"Labels must be classes, such as 0, 1, 2 or words; column '{column}' holds fractions: bin them."
-            )
-        return np.where(given, values, -1).astype(np.int64)
-    if values.dtype.kind in "iu":
-        return values.astype(np.int64)
-    words = [_word(value) for value in values.tolist()]
-    found = np.array([None if word is None or word.strip() in MISSING else word.strip() for word in words], object)
-    known = [word for word in found if word is not None]
-    numbers = _numbers(known)
-    if numbers is None or not known:
-        return found
-    if any(not number.is_integer() for number in numbers):
-        raise FileError(
-            f"Labels must be classes, such as 0, 1, 2 or words; column '{column}' holds numbers with fractions, such as "
-            f"{known[0]}: bin them."
-        )
-    if any(word.removesuffix(".0") != str(int(number)) for word, number in zip(known, numbers, strict=True)):
-        return found  # 007 is a word
-    return np.array([-1 if word is None else int(float(word)) for word in found])
-
-
-def _numbers(words):
+    words = [as_word(value) for value in values.tolist()]
+    known = [word for word in words if word is not None]
     try:
-        numbers = [float(word) for word in words]
+        numbers = [float(word) for word in known]
     except ValueError:
-        return None
-    return numbers if np.isfinite(numbers).all() else None
+        numbers = []
+    if not numbers or not np.isfinite(numbers).all():
+        return np.array(words, object)
+    if any(not number.is_integer() for number in numbers):
+        raise FileError(f"Labels must be classes, such as 0, 1, 2 or words; column '{labels}' holds fractions: bin them.")
+    if any(word.removesuffix(".0") != str(int(number)) for word, number in zip(known, numbers, strict=True)):
+        return np.array(words, object)  # 007 is a word
+    return np.array([-1 if word is None else int(float(word)) for word in words])
 
 
-def _word(value):
+def as_word(value: Any) -> str | None:
     """A cell as a word; None if there is nothing in it."""
-    if value is None or value != value:
-        return None
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, float | np.floating) and value == int(value):
+    if isinstance(value, float | np.floating) and value.is_integer():
         return str(int(value))
-    return str(value)
+    word = (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)).strip()
+    return None if value is None or word in MISSING else word
 
 
-def _check_finite(points, features, name):
-    """Memory-mapped files are left to be checked when they are read."""
-    if points.dtype.kind != "f" or isinstance(points, np.memmap):
-        return
-    for start in range(0, len(points), _ROWS):
-        finite = np.isfinite(points[start : start + _ROWS])
-        if not finite.all():
-            row, column = np.argwhere(~finite)[0]
-            value = points[start + row, column]
-            what = "is missing" if np.isnan(value) else f"is {value}"
-            raise FileError(
-                f"Points must be complete and finite; in {name} the value in row {start + row + 1}, column "
-                f"'{features[column]}' {what}: correct it, or leave such rows or columns out with --missing rows or "
-                "--missing columns."
-            )
+def listed(names: Iterable[object]) -> str:
+    """Some names, in words."""
+    words = [name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…" for name in map(str, names)]
+    more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
+    return ", ".join(f"'{word}'" for word in words[:_LISTED]) + more

@@ -1,7 +1,6 @@
-"""Tables in text: .csv, .tsv and their like, also compressed by gzip.
+"""Tables in text, .csv, .tsv and their like, also compressed by gzip: split into cells by pyarrow.
 
-What the file does not say is found from its first lines: separator, decimal comma, whether the first line is a header.  Rows
-are read in portions, so that no more than a portion is held as text.
+What the file does not say is found from its first lines: separator, decimal comma, whether the first line is a header.
 """
 
 import codecs
@@ -9,365 +8,177 @@ import csv
 import gzip
 import io
 import re
-from contextlib import contextmanager, suppress
+from collections import Counter
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from .source import FileError
-from .table import MISSING, Frame
+from .source import FileError, Limits, Source, needed_library
+from .table import MISSING, Column, Frame
 
 __all__ = ["read_text"]
 
-# Lines from which the form of the file is guessed; rows converted together; the longest line.
-_GUESSED, _PORTION, _LONGEST = 50, 8192, 2**26
-_SEPARATORS = ("\t", ";", ",", "|", " ")  # in the order in which they are believed
-_SEPARATOR_NAMES = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "spaces"}
+# Lines from which the form of the file is guessed; bytes for each byte of text: itself, its cells, their numbers.
+_GUESSED, _HELD = 50, 3
+_SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "spaces"}  # in order of belief
 _TRUTH = {"true": 1.0, "false": 0.0}
+_NUMBER, _TRUTHS, _WORD, _NOTHING = range(4)  # what a cell may be
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
+_MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
-def read_text(source, limits, *, separator=None, decimal=None, header=None, beside=()):
-    """A `Frame` of a table in text.
-
-    ``beside`` are the columns, by name or position, that are kept as they are written: labels and row names.
-    """
-    with _lines(source, limits, "utf-8") as lines:
-        try:
-            return _frame(source.name, lines, limits, separator, decimal, header, beside)
-        except UnicodeDecodeError:
-            pass
-    with _lines(source, limits, "latin-1") as lines:
-        frame = _frame(source.name, lines, limits, separator, decimal, header, beside)
-        frame.notes.append("The text is not UTF-8 and was read as Latin-1.")
-        return frame
-
-
-class _Lines:
-    """Lines of a text stream from the start each time, none of them endless, and no more of them than the limit."""
-
-    def __init__(self, name, size, stream, limits):
-        self._name, self._size, self._stream, self._limits = name, size, stream, limits
-        self.comments = 0
-
-    def __iter__(self):
-        self._stream.seek(0)
-        self.comments, total = 0, 0
-        while line := self._stream.readline(_LONGEST):
-            if len(line) == _LONGEST:
-                raise FileError(f"{self._name} must have lines of less than 64 MB; one is longer: write one row a line.")
-            total += len(line)
-            self._limits.check_packing(self._name, self._size, total)
-            if line.startswith("#"):
-                self.comments += 1
-            elif line.strip():
-                yield line
-
-
-@contextmanager
-def _lines(source, limits, encoding):
-    head = source.head()
-    with source.open() as file:
-        stream = gzip.GzipFile(fileobj=file) if head.startswith(b"\x1f\x8b") else file
-        start = stream.read(4096)
-        encoding = next((name for mark, name in _BYTE_ORDER_MARKS if start.startswith(mark)), encoding)
-        if b"\0" in start and not encoding.startswith(("utf-16", "utf-32")):
-            raise FileError(
-                f"{source.name} must be text; it holds zero bytes, which text has not: name its kind with --format."
-            )
-        if stream is file:
-            limits.check_bytes(source.name, source.size)
-        text = io.TextIOWrapper(stream, encoding=encoding, newline="")
-        try:
-            yield _Lines(source.name, source.size, text, limits)
-        finally:
-            text.detach()
-
-
-def _frame(name, lines, limits, separator, decimal, header, beside):
-    first = list(islice(lines, _GUESSED))
+def read_text(
+    source: Source, limits: Limits, separator: str | None = None, decimal: str | None = None, header: bool | None = None
+) -> Frame:
+    """A `Frame` of a table in text; what is None of its form is found."""
+    name, (text, notes) = source.name, _text(source, limits)
+    first = [line.decode() for line in islice(filter(bytes.strip, io.BytesIO(text)), _GUESSED)]
     if not first:
         raise FileError(f"{name} must hold rows of numbers; it is empty: check how it was written.")
-    notes = [f"{lines.comments} lines that begin with # were skipped."] if lines.comments else []
     separator = separator or _guessed_separator(first)
+    if separator == " ":
+        text = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
+    elif b'"' in text:  # pyarrow looks for quotes right after a separator
+        text = re.sub(rb"(?m)(^|%b) +(?=\")" % re.escape(separator).encode(), rb"\1", text)
     rows = _split(first, separator)
+    width = len(rows[min(1, len(rows) - 1)])
     limits.check_columns(name, max(map(len, rows)))
-    if decimal is None:
-        decimal = _guessed_decimal(name, rows)
+    limits.check_bytes(name, 8 * text.count(b"\n") * width)
+    decimal = decimal or _guessed_decimal(name, rows)
     if decimal == ",":
         notes.append("Decimal commas were read as decimal points.")
     if separator in ";| ":
-        notes.append(f"Columns are separated by {_SEPARATOR_NAMES[separator]}.")
+        notes.append(f"Columns are separated by {_SEPARATORS[separator]}.")
     if header is None:
-        header = _has_header(rows, decimal)
-        if header and not any(_is_word(cell, decimal) for cell in rows[0]):
+        header, words = _has_header(rows, decimal), any(_is_word(cell, decimal) for cell in rows[0])
+        if header and not words:
             notes.append("The first line counts the columns and was read as a header (--no-header if it is data).")
-        elif not header and any(_is_word(cell, decimal) for cell in rows[0]):
+        elif words and not header:
             notes.append("The first line was read as data (--header if it names the columns).")
-    width = len(rows[1]) if len(rows) > 1 else len(rows[0])
-    order, index = _names(rows[0], width, notes) if header else ([f"column{k + 1}" for k in range(width)], None)
     if header and len(rows) == 1:
         raise FileError(f"{name} must hold rows of numbers; it has a header and nothing below it: check how it was written.")
-
-    kept = {k for k, column in enumerate(order) if {column, str(k), str(k - width)} & set(beside) or column == index}
-    while True:  # a second time if a column turned out to be text after the first portion
-        columns = [_Column(k in kept) for k in range(width)]
-        _fill(columns, name, iter(lines), separator, decimal, header, limits)
-        late = {k for k, column in enumerate(columns) if column.late}
-        if not late:
-            break
-        kept |= late
-    return _assembled(name, order, columns, index, notes)
+    titles, index = _names(rows[0], width, notes) if header else ([f"column{k + 1}" for k in range(width)], None)
+    cells = _cells(text, name, separator, width, max(map(len, first)), skipped=int(header))
+    columns = {title: _column(title, words, name, decimal) for title, words in zip(titles, cells, strict=True)}
+    return Frame(columns, index=index, notes=notes)
 
 
-def _fill(columns, name, lines, separator, decimal, header, limits):
-    rows = _rows(lines, separator)
-    if header:
-        next(rows)
-    number, total = 1, 0
-    while portion := list(islice(rows, _PORTION)):
-        for k, row in enumerate(portion):
-            if len(row) != len(columns):
-                if len(row) == len(columns) + 1 and row[-1] == "":  # a separator at the end of the line
-                    row.pop()
-                    continue
-                raise FileError(
-                    f"{name} must have as many cells in every row; row {number + k} has {len(row)} and others have "
-                    f"{len(columns)}: correct it, or name the separator with --separator."
-                )
-        number += len(portion)
-        total += len(portion) * len(columns) * 8
-        limits.check_bytes(name, total)
-        for column, cells in zip(columns, zip(*portion, strict=True), strict=True):
-            column.add(cells, decimal)
+def _text(source: Source, limits: Limits) -> tuple[bytes, list[str]]:
+    """The text as UTF-8, unpacked, with one kind of line end, without comments and empty lines; and notes about it."""
+    notes, parts, length = [], [], 0
+    with source.path.open("rb") as file:
+        stream = gzip.GzipFile(fileobj=file) if file.peek(2).startswith(b"\x1f\x8b") else file
+        while part := stream.read(2**27):
+            length += len(part)
+            limits.check_packing(source.name, source.path.stat().st_size, _HELD * length)
+            parts.append(part)
+    text = b"".join(parts)
+    encoding = next((encoding for mark, encoding in _MARKS.items() if text.startswith(mark)), "utf-8")
+    if b"\0" in text[:4096] and encoding.startswith("utf-8"):
+        raise FileError(f"{source.name} must be text; it holds zero bytes: name its kind with --format.")
+    try:
+        text = text if encoding == "utf-8" and text.decode() is not None else text.decode(encoding).encode()
+    except UnicodeDecodeError:
+        text = text.decode("latin-1").encode()
+        notes.append("The text is not UTF-8 and was read as Latin-1.")
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if text[:1] in b"# \t" or any(sign in text and b"\n" + sign in text for sign in (b"#", b" ", b"\t")):
+        lines = [line for line in text.split(b"\n") if line.strip()]
+        data = [line for line in lines if not line.startswith(b"#")]
+        if len(data) < len(lines):
+            notes.append(f"{len(lines) - len(data)} lines that begin with # were skipped.")
+        text = b"\n".join(data)
+    return text.lstrip(b"\n"), notes
 
 
-class _Column:
-    """Cells of one column: numbers as long as they are, text from then on."""
+def _cells(text: bytes, name: str, separator: str, width: int, longest: int, *, skipped: int) -> list[Any]:
+    """All cells as words, null where there is nothing: ``width`` columns of pyarrow's."""
+    pa, arrow = needed_library("pyarrow", "A table in text"), needed_library("pyarrow.csv", "A table in text")
+    names, ragged = list(map(str, range(width))), []
 
-    def __init__(self, text):
-        self.text, self.late = text, False
-        self.portions: list[np.ndarray] = []
-        self.cells: list[str] = []
-        self.good = self.missing = self.bad = self.truth = 0
-        self.first_bad: tuple[int, str] | None = None
+    def refuse(row: Any) -> str:
+        ragged.append(row)
+        return "error"
 
-    def add(self, cells, decimal):
-        if self.text:
-            self.cells += [cell.strip() for cell in cells]
-        if self.late:
-            return
-        numbers = _fast_numbers(cells, decimal)
-        if numbers is None:
-            numbers = self._one_by_one(cells, decimal)
-        else:
-            self.good += len(cells)
-        if self.bad and not self.text:
-            self.text = True
-            if self.portions:
-                self.late = True
-            else:
-                self.cells = [cell.strip() for cell in cells]
-        self.portions.append(numbers)
-
-    def _one_by_one(self, cells, decimal):
-        numbers = np.full(len(cells), np.nan)
-        for k, cell in enumerate(cells):
-            word = cell.strip()
-            number = _number(word, decimal)
-            if number is not None:
-                numbers[k] = number
-                self.good += 1
-            elif word in MISSING:
-                self.missing += 1
-            elif word.lower() in _TRUTH:
-                numbers[k] = _TRUTH[word.lower()]
-                self.truth += 1
-            else:
-                self.bad += 1
-                self.first_bad = self.first_bad or (self.good + self.missing + self.truth + self.bad, word)
-        return numbers
-
-
-def _assembled(name, order, columns, index, notes):
-    """The frame of filled columns."""
-    numeric, truths = [], []
-    left_out: dict[str, str] = {}
-    faulty: dict[str, str] = {}
-    others: dict[str, np.ndarray | None] = {}
-    for title, column in zip(order, columns, strict=True):
-        known = column.good + column.truth
-        if column.text:
-            others[title] = np.array([None if cell in MISSING else cell for cell in column.cells], dtype=object)
-        if column.bad == 0 and known:
-            if column.truth and column.good:
-                faulty[title] = (
-                    f"A column must hold numbers or truths; '{title}' of {name} holds both: leave it out (--drop '{title}')."
-                )
-                others.setdefault(title, np.concatenate(column.portions))
-                continue
-            if column.truth:
-                truths.append(title)
-            numeric.append((title, np.concatenate(column.portions)))
-        elif column.bad == 0:
-            left_out[title] = "empty"
-        elif column.good > column.bad:
-            row, word = column.first_bad
-            faulty[title] = (
-                f"A column must hold numbers or text; '{title}' of {name} holds {column.good} numbers and {column.bad} "
-                f"other cells, first {_shown(word)} in row {row}: correct it, or leave the column out with --drop '{title}'."
-            )
-        else:
-            left_out[title] = _kind(column.first_bad[1])
-    if truths:
-        notes.append(f"True and false were read as 1 and 0 ({len(truths)} columns).")
-    rows = sum(len(portion) for portion in columns[0].portions) if columns else 0
-    block = np.column_stack([values for _, values in numeric]) if numeric else np.empty((rows, 0))
-    return Frame(
-        block=block,
-        names=[title for title, _ in numeric],
-        others=others,
-        left_out=left_out,
-        faulty=faulty,
-        order=order,
-        index=index,
-        notes=notes,
+    read = {"column_names": names, "skip_rows_after_names": skipped, "block_size": max(2**22, 8 * longest)}
+    parse = {"delimiter": separator, "quote_char": separator != " " and '"', "newlines_in_values": b'"' in text}
+    convert = {"column_types": dict.fromkeys(names, pa.string()), "null_values": [*MISSING], "strings_can_be_null": True}
+    options = (
+        arrow.ReadOptions(**read, use_threads=False),  # the number of a row is known
+        arrow.ParseOptions(**parse, invalid_row_handler=refuse),
+        arrow.ConvertOptions(**convert),
     )
-
-
-def _rows(lines, separator):
-    if separator == " ":
-        return (line.split() for line in lines)
-    return _quoted(csv.reader(lines, delimiter=separator, skipinitialspace=True))
-
-
-def _quoted(reader):
     try:
-        yield from reader
-    except csv.Error as error:
-        raise FileError(
-            f"A table must close its quotes and keep its cells short; line {reader.line_num} does not ({error}): correct it."
-        ) from None
+        return arrow.read_csv(pa.BufferReader(text), *options).columns
+    except pa.ArrowInvalid:
+        if not ragged:
+            raise
+        end = separator.encode()  # at the end of some lines but not of others, it separates nothing
+        lines = [line[:-1] if line.endswith(end) and line.count(end) == width else line for line in text.split(b"\n")]
+        if (trimmed := b"\n".join(lines)) != text:
+            return _cells(trimmed, name, separator, width, longest, skipped=skipped)
+        row, n_cells, advice = ragged[0].number - skipped, ragged[0].actual_columns, "correct it, or name the --separator"
+        found = f"row {row} has {n_cells} and others have {width}"
+        raise FileError(f"{name} must have as many cells in every row; {found}: {advice}.") from None
 
 
-def _split(lines, separator):
-    return list(_rows(lines, separator))
+def _column(title: str, words: Any, name: str, decimal: str) -> Column:
+    """The numbers of a column, what it holds instead, or what is wrong with it."""
+    numbers, (n_numbers, n_truths, n_words), (row, first) = _numbers(words, decimal)
+    if n_words >= n_numbers and n_words:
+        return Column(words, held=_kind(first))
+    if n_words:
+        found = f"'{title}' of {name} holds {n_numbers} numbers and {n_words} other cells, first {first[:30]!r} in row {row}"
+        advice = f"correct it, or leave it out with --drop '{title}'"
+        return Column(words, fault=f"A column must hold numbers or text; {found}: {advice}.")
+    if n_numbers and n_truths:
+        return Column(words, fault=f"A column must hold numbers or truths; '{title}' of {name} holds both: leave it out.")
+    if n_numbers or n_truths:
+        return Column(words, numbers, held="truths" if n_truths else "numbers")
+    return Column(words, held="empty")
 
 
-def _guessed_separator(lines):
-    """The first of the usual ones that gives every line the same number of cells, more than one."""
-    body = lines[1:] or lines  # a header may name one column less
-    best, most = ",", 1
-    for separator in _SEPARATORS:
-        try:
-            widths = {len(row) for row in _split(body, separator)}
-        except FileError:
-            continue
-        if len(widths) == 1 and min(widths) > 1:
-            return separator
-        if min(widths) > most:
-            best, most = separator, min(widths)
-    return best
+def _numbers(words: Any, decimal: str) -> tuple[np.ndarray, tuple[int, int, int], tuple[int, str]]:
+    """A column as numbers; how many of its cells are numbers, truths and words; the row of the first word, and itself."""
+    from pyarrow import compute
+
+    with suppress(ValueError):  # of pyarrow, if one of the cells is not a number
+        plain = compute.replace_substring(words, ",", ".") if decimal == "," else words
+        return plain.cast("float64").to_numpy(), (len(words) - words.null_count, 0, 0), (0, "")
+    coded = words.combine_chunks().dictionary_encode()
+    meanings = [*(_meaning(word, decimal) for word in coded.dictionary.to_pylist()), (_NOTHING, np.nan)]
+    codes = coded.indices.fill_null(-1).to_numpy()
+    kinds, numbers = (np.array(part)[codes] for part in zip(*meanings, strict=True))
+    n_numbers, n_truths, n_words, _ = np.bincount(kinds, minlength=4).tolist()
+    row = int(np.argmax(kinds == _WORD))
+    return numbers, (n_numbers, n_truths, n_words), (row + 1, (words[row].as_py() or "").strip())
 
 
-def _guessed_decimal(name, rows):
-    """A comma if cells are like 1,5; not if they might be thousands."""
-    cells = [cell.strip() for row in rows for cell in row]
-    commas = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
-    if not commas or any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
-        return "."
-    if all(_THOUSANDS.fullmatch(cell) for cell in commas):
-        raise FileError(
-            f"{name} must say what its commas mean; cells such as {commas[0]!r} may be thousands or fractions: pass "
-            "--decimal ',' if they are fractions, and write thousands without commas."
-        )
-    return ","
-
-
-def _has_header(rows, decimal):
-    """Whether the first row names the columns.
-
-    It does if none of its cells is a number, if a column is a number everywhere else, or if it counts 0, 1, 2, …
-    """
-    first, body = rows[0], rows[1:]
-    filled = [cell.strip() for cell in first if cell.strip()]
-    if body and len(first) == len(body[0]) - 1:
-        return True
-    if body and len(filled) > 2 and filled == [str(k) for k in range(len(filled))] and len(first) - len(filled) <= 1:
-        return True
-    words = [_is_word(cell, decimal) for cell in first]
-    if not any(words):
-        return False
-    if all(word or not cell.strip() for word, cell in zip(words, first, strict=True)):
-        return not body or any(
-            _number(row[k].strip(), decimal) is not None for row in body for k in range(min(len(row), len(first)))
-        )
-    return any(
-        word and body and all(len(row) > k and not _is_word(row[k], decimal) for row in body) for k, word in enumerate(words)
-    )
-
-
-def _names(first, width, notes):
-    """Unique names of the columns, and that of the rows if the header leaves it out."""
-    names, index = [cell.strip() for cell in first], None
-    if len(names) == width - 1:
-        names, index = ["", *names], ""
-    if len(names) == width + 1 and not names[-1]:
-        names.pop()
-    if len(names) != width:
-        names = [*names, *(f"column{k + 1}" for k in range(len(names), width))][:width]
-        notes.append(f"The header has {len(first)} names for {width} columns.")
-    seen: set[str] = set()
-    unique = []
-    for k, name in enumerate(names):
-        name = name or ("" if k == 0 else f"column{k + 1}")
-        other, copy = name, 0
-        while other in seen:
-            copy += 1
-            other = f"{name}.{copy}"
-        seen.add(other)
-        unique.append(other)
-    if unique != names and len(set(filter(None, names))) < len(list(filter(None, names))):
-        notes.append("Columns of the same name were told apart by .1, .2, …")
-    return unique, index
-
-
-def _fast_numbers(cells, decimal):
-    """All cells as numbers at once, or None if one of them is not."""
-    if any("_" in cell for cell in cells):  # Python reads 1_2 as 12
-        return None
-    try:
-        return np.array([cell.replace(",", ".") for cell in cells] if decimal == "," else cells, dtype=float)
-    except ValueError:
-        return None
-
-
-def _number(word, decimal):
-    if "_" in word or word in MISSING:
-        return None
-    try:
-        return float(word.replace(",", ".") if decimal == "," else word)
-    except ValueError:
-        return None
-
-
-def _is_word(cell, decimal):
-    """Neither a number nor nothing."""
+def _meaning(cell: str, decimal: str) -> tuple[int, float]:
+    """Whether a cell is a number, a truth, a word or nothing; and its value."""
     word = cell.strip()
-    return word not in MISSING and _number(word, decimal) is None
+    if word in MISSING:
+        return _NOTHING, np.nan
+    if word.lower() in _TRUTH:
+        return _TRUTHS, _TRUTH[word.lower()]
+    if "_" not in word:  # Python reads 1_2 as 12
+        with suppress(ValueError):
+            return _NUMBER, float(word.replace(",", ".") if decimal == "," else word)
+    return _WORD, np.nan
 
 
-def _kind(word):
+def _is_word(cell: str, decimal: str) -> bool:
+    return _meaning(cell, decimal)[0] in (_TRUTHS, _WORD)
+
+
+def _kind(word: str) -> str:
     """What a cell is that is no number."""
     for kind, read in (("complex numbers", complex), ("times", datetime.fromisoformat)):
         with suppress(ValueError):
@@ -376,5 +187,69 @@ def _kind(word):
     return "text"
 
 
-def _shown(word):
-    return repr(word if len(word) <= 30 else word[:29] + "…")
+def _split(lines: list[str], separator: str) -> list[list[str]]:
+    if separator == " ":
+        return [line.split() for line in lines]
+    return list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+
+
+def _guessed_separator(lines: list[str]) -> str:
+    """The first of the usual ones that gives every line the same number of cells, more than one."""
+    best, most = ",", 1
+    for separator in _SEPARATORS:
+        with suppress(csv.Error):
+            widths = {len(row) for row in _split(lines[1:] or lines, separator)}  # a header may name one column less
+            if len(widths) == 1 and min(widths) > 1:
+                return separator
+            if min(widths) > most:
+                best, most = separator, min(widths)
+    return best
+
+
+def _guessed_decimal(name: str, rows: list[list[str]]) -> str:
+    """A comma if cells are like 1,5; not if they might be thousands."""
+    cells = [cell.strip() for row in rows for cell in row]
+    commas = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
+    if not commas or any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
+        return "."
+    if all(_THOUSANDS.fullmatch(cell) for cell in commas):
+        advice = "pass --decimal ',' if they are fractions, and write thousands without commas"
+        raise FileError(f"Commas must have one meaning; {commas[0]!r} in {name} may be thousands or fractions: {advice}.")
+    return ","
+
+
+def _has_header(rows: list[list[str]], decimal: str) -> bool:
+    """Whether the first row names the columns.
+
+    It does if none of its cells is a number, if a column is a number everywhere else, or if it counts 0, 1, 2, …
+    """
+    first, body = rows[0], rows[1:]
+    filled = [cell.strip() for cell in first if cell.strip()]
+    counts = len(filled) > 2 and filled == list(map(str, range(len(filled)))) and len(first) - len(filled) <= 1
+    if body and (counts or len(first) == len(body[0]) - 1):
+        return True
+    words = [_is_word(cell, decimal) for cell in first]
+    if any(words) and sum(words) == len(filled):
+        return not body or any(_meaning(cell, decimal)[0] == _NUMBER for row in body for cell in row[: len(first)])
+    below = [k for k, word in enumerate(words) if word and body]
+    return any(all(len(row) > k and not _is_word(row[k], decimal) for row in body) for k in below)
+
+
+def _names(first: list[str], width: int, notes: list[str]) -> tuple[list[str], str | None]:
+    """Unique names of the columns, and that of the rows if the header leaves it out."""
+    given, index = [cell.strip() for cell in first], None
+    if len(given) == width - 1:
+        given, index = ["", *given], ""
+    elif len(given) != width and (len(given) != width + 1 or given[-1]):
+        notes.append(f"The header has {len(first)} names for {width} columns.")
+    names = [name or (f"column{k + 1}" if k else "") for k, name in enumerate([*given, *[""] * width][:width])]
+    copies, unique = Counter[str](), dict[str, None]()
+    for name in names:
+        other = name
+        while other in unique:
+            copies[name] += 1
+            other = f"{name}.{copies[name]}"
+        unique[other] = None
+    if copies:
+        notes.append("Columns of the same name were told apart by .1, .2, …")
+    return list(unique), index
