@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from mmap import mmap
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +22,7 @@ from .threads import one_blas_thread
 
 __all__ = [
     "Points",
+    "PointsLike",
     "as_points",
     "host_array",
     "in_unit",
@@ -120,7 +121,10 @@ class Points:
             n *= 8
 
 
-def as_points(X: Any) -> Points:
+PointsLike: TypeAlias = Points | np.ndarray
+
+
+def as_points(X: PointsLike) -> Points:
     """X as it is, for arrays that are known to be points."""
     return X if isinstance(X, Points) else Points(X)
 

@@ -4,13 +4,16 @@ Everything else in the package works on their small results.  An engine holds th
 and distances go in and out in the unit of the data.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-__all__ = ["NO_NEIGHBORS", "Engine", "LocalMetrics"]
+from ..laplacian import LocalScale, density_weights
+
+__all__ = ["NO_NEIGHBORS", "Engine", "ExactEngine", "LocalMetrics"]
 
 # A point whose neighbors weigh less than this together has H = 0: such weights are rounding errors.
 NO_NEIGHBORS = 1e-100
@@ -84,3 +87,30 @@ class Engine(Protocol):
         An engine that estimates degrees does not need them.
         """
         ...
+
+
+class ExactEngine(ABC):
+    """An engine that sums degrees over all its pairs, and turns them into density weights (N, m) here."""
+
+    estimates = False
+    _scale: LocalScale | None
+
+    @abstractmethod
+    def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray: ...
+
+    @abstractmethod
+    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics: ...
+
+    def local_metrics(
+        self,
+        sample: np.ndarray,
+        bandwidths: np.ndarray,
+        degrees: np.ndarray | None,
+        *,
+        working_dim: int,
+        renormalization: float = 1.0,
+    ) -> LocalMetrics:
+        if degrees is None:
+            degrees = 1.0 + self.row_sums(bandwidths)
+        density = density_weights(degrees, renormalization=renormalization, scale=self._scale)
+        return self._metrics(sample, bandwidths, density, working_dim)

@@ -14,7 +14,7 @@ Where the points have structure, work and memory grow like N, because rows and c
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice, takewhile
 
@@ -26,7 +26,7 @@ from tqdm.auto import tqdm
 from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
-from ..points import Points, as_points, in_unit, root_mean_square_distance, spread_rows
+from ..points import PointsLike, as_points, in_unit, root_mean_square_distance, spread_rows
 from ..threads import Scratch, in_order
 from .base import LocalMetrics
 from .gaussian_cells import (
@@ -59,6 +59,31 @@ _GROUP, _PIECE = 25, 2**15
 _ROWS = 1024
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """Evaluation points and the columns within reach of them, at one bandwidth.
+
+    Attributes
+    ----------
+    places : ndarray (n,)
+    sampled : ndarray (k,)
+        Places of the columns.
+    columns : Columns
+    runs : list of ndarray
+        Runs of columns within reach of each evaluation point.
+    reach : ndarray (n,)
+    thinned : float
+        Points that each column represents.
+    """
+
+    places: np.ndarray
+    sampled: np.ndarray
+    columns: Columns
+    runs: list[np.ndarray]
+    reach: np.ndarray
+    thinned: float
+
+
 class CellsEngine:
     """Complete rows of the evaluation points, degrees from cells."""
 
@@ -66,7 +91,7 @@ class CellsEngine:
 
     def __init__(
         self,
-        X: Points | np.ndarray,
+        X: PointsLike,
         *,
         cutoff: float | None = None,
         n_jobs: int | None = None,
@@ -138,9 +163,10 @@ class CellsEngine:
         columns = self._columns(sampled)
         reach = ROW_REACH * eps * np.sqrt(self._rho[places] * self._rho.max())
         runs = [columns.near(self._X[i], distance) for i, distance in zip(places, reach, strict=True)]
+        rows = _Rows(places, sampled, columns, runs, reach, thinned)
         targets = columns.seen(runs)
         if len(places) * share < _FEW_SEEN:
-            targets = self._inside(targets, columns, places, runs, reach)
+            targets = self._inside(targets, rows)
         scale = None if self._scale is None else LocalScale(columns.rho[targets], self._scale.intrinsic_dim)
         find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
         v = np.zeros(columns.size)
@@ -148,7 +174,7 @@ class CellsEngine:
         def metrics_by(cells: Cells) -> LocalMetrics:
             degrees = self._sums(cells, sampled[targets], eps)
             v[targets] = density_weights(degrees, renormalization=renormalization, scale=scale)
-            return find(places, eps, dim, sampled, columns, runs, reach, v, thinned)
+            return find(rows, eps, dim, v)
 
         D = np.inf
         for cells, error in self._checked(sampled[targets], eps, share):
@@ -159,12 +185,10 @@ class CellsEngine:
                     return local, error
         return metrics_by(cells), error  # the best available
 
-    def _inside(
-        self, targets: np.ndarray, columns: Columns, places: np.ndarray, runs: list[np.ndarray], reach: np.ndarray
-    ) -> np.ndarray:
+    def _inside(self, targets: np.ndarray, rows: _Rows) -> np.ndarray:
         """The targets within reach of at least one evaluation point."""
-        seen, scratch = np.zeros(columns.size, dtype=bool), Scratch()
-        for i, some, distance in zip(places, runs, reach, strict=True):
+        columns, seen, scratch = rows.columns, np.zeros(rows.columns.size, dtype=bool), Scratch()
+        for i, some, distance in zip(rows.places, rows.runs, rows.reach, strict=True):
             index = columns.points(some)
             A = columns.differences(self._X[i], some, scratch)[: len(index)]
             seen[index[np.einsum("nr,nr->n", A, A) <= distance**2]] = True
@@ -211,18 +235,8 @@ class CellsEngine:
         sums = cells.sums(self._X[places], eps, starts, rho=rho, cutoff=self._cutoff, n_jobs=self._n_jobs)
         return np.maximum(sums, 1.0)  # the weight of the point itself
 
-    def _by_moments(
-        self,
-        places: np.ndarray,
-        eps: float,
-        dim: int,
-        _: np.ndarray,
-        columns: Columns,
-        runs: list[np.ndarray],
-        reach: np.ndarray,
-        v: np.ndarray,
-        thinned: float,
-    ) -> LocalMetrics:
+    def _by_moments(self, rows: _Rows, eps: float, dim: int, v: np.ndarray) -> LocalMetrics:
+        places, columns = rows.places, rows.columns
         scratch = Scratch()
         v, rho = columns.padded(v, 0.0), None if self._scale is None else columns.padded(columns.rho, 1.0)
 
@@ -231,34 +245,24 @@ class CellsEngine:
             scales = None if rho is None else self._rho[i] * rho
             return row_moments(self._X[i], columns, some, far, v, eps, rho=scales, cutoff=self._cutoff, scratch=scratch)
 
-        tasks = in_order(of, zip(places, runs, reach, strict=True), n_jobs=self._n_jobs, label=None)
+        tasks = in_order(of, zip(places, rows.runs, rows.reach, strict=True), n_jobs=self._n_jobs, label=None)
         found = [
-            metrics_from(np.array(list(islice(tasks, len(some)))), eps, dim, rho=self._rho[some], thinned=thinned)
+            metrics_from(np.array(list(islice(tasks, len(some)))), eps, dim, rho=self._rho[some], thinned=rows.thinned)
             for some in np.split(places, range(_ROWS, len(places), _ROWS))  # moments are larger than metrics
         ]
         return LocalMetrics.joined(found, axis=0)
 
-    def _by_iteration(
-        self,
-        places: np.ndarray,
-        eps: float,
-        dim: int,
-        sampled: np.ndarray,
-        columns: Columns,
-        runs: list[np.ndarray],
-        reach: np.ndarray,
-        v: np.ndarray,
-        thinned: float,
-    ) -> LocalMetrics:
+    def _by_iteration(self, rows: _Rows, eps: float, dim: int, v: np.ndarray) -> LocalMetrics:
+        places, sampled, columns = rows.places, rows.sampled, rows.columns
         steps, scratch = ladders(np.array([eps])), Scratch()
 
         def of(group: np.ndarray) -> LocalMetrics:
             origin, rho = self._X[places[group]], self._rho[places[group]]
-            index = columns.points(np.unique(np.concatenate([runs[k] for k in group])))
+            index = columns.points(np.unique(np.concatenate([rows.runs[k] for k in group])))
             seen, sqdist = [], []
             for some in np.split(index, range(_PIECE, len(index), _PIECE)):
                 d2 = cdist(origin, self._X[sampled[some]], "sqeuclidean")
-                inside = np.flatnonzero((d2 <= reach[group][:, None] ** 2).any(axis=0))
+                inside = np.flatnonzero((d2 <= rows.reach[group][:, None] ** 2).any(axis=0))
                 seen.append(some[inside])
                 sqdist.append(d2[:, inside])
             near, d2 = np.concatenate(seen), np.concatenate(sqdist, axis=1)
@@ -267,7 +271,7 @@ class CellsEngine:
             d2[row, column] = np.inf
             d2 /= rho[:, None] * columns.rho[near]
             count = np.bincount(row, minlength=len(group))
-            units = own_columns(count, thinned)
+            units = own_columns(count, rows.thinned)
             density_here *= units / np.maximum(count, 1)
             points = self._X[sampled[near]]
             around = Around(origin, points, d2, v[near, None], units, density_here[:, None], rho)
@@ -276,7 +280,7 @@ class CellsEngine:
         groups = np.array_split(np.argsort(places), -(-len(places) // _GROUP))
         found = LocalMetrics.joined(list(in_order(of, groups, n_jobs=self._n_jobs, label=None)), axis=0)
         found = found.at(np.argsort(np.concatenate(groups)))
-        return replace(found, effective=thinned * found.effective)
+        return replace(found, effective=rows.thinned * found.effective)
 
 
 def _power_of_two(least: float) -> int:

@@ -7,27 +7,20 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..kernel import gaussian
-from ..laplacian import LocalScale, density_weights, transition
+from ..laplacian import LocalScale, transition
 from ..metric import drift, dual_metric
-from ..points import Points, as_points, in_unit, root_mean_square_distance
+from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..tangent import tangent_basis
-from .base import NO_NEIGHBORS, LocalMetrics
+from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
 
 __all__ = ["DenseEngine"]
 
 
-class DenseEngine:
+class DenseEngine(ExactEngine):
     """Sums over all pairs, from the full matrix of weights."""
 
-    estimates = False
-
     def __init__(
-        self,
-        X: Points | np.ndarray,
-        *,
-        cutoff: float | None = None,
-        n_jobs: int | None = None,
-        scale: LocalScale | None = None,
+        self, X: PointsLike, *, cutoff: float | None = None, n_jobs: int | None = None, scale: LocalScale | None = None
     ) -> None:
         points = as_points(X)
         self._X, self._unit = points.box, points.unit
@@ -47,25 +40,15 @@ class DenseEngine:
         rows = np.arange(len(self._X)) if targets is None else targets
         return np.stack([self._others(eps)[rows].sum(axis=1) for eps in in_unit(bandwidths, self._unit)], axis=1)
 
-    def local_metrics(
-        self,
-        sample: np.ndarray,
-        bandwidths: np.ndarray,
-        degrees: np.ndarray | None,
-        *,
-        working_dim: int,
-        renormalization: float = 1.0,
-    ) -> LocalMetrics:
-        if degrees is None:
-            degrees = 1.0 + self.row_sums(bandwidths)
-        H = np.empty((len(sample), len(bandwidths), working_dim, working_dim))
+    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
+        H = np.empty((len(sample), len(bandwidths), dim, dim))
         effective, drifts = (np.empty((len(sample), len(bandwidths))) for _ in range(2))
         for m, eps in enumerate(in_unit(bandwidths, self._unit)):
             W = self._weights(eps)[sample]
-            P = transition(W, density_weights(degrees[:, m], renormalization=renormalization, scale=self._scale))
+            P = transition(W, density[:, m])
             for k, i in enumerate(sample):
                 A = self._X - self._X[i]
-                Y = tangent_basis(A, W[k], working_dim) @ A.T
+                Y = tangent_basis(A, W[k], dim) @ A.T
                 H[k, m] = dual_metric(Y, P[k], eps * self._rho[i])
                 drifts[k, m] = drift(Y, P[k], eps * self._rho[i])
             isolated = self._others(eps)[sample].sum(axis=1) < NO_NEIGHBORS

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from ..kernel import LOWEST_EXPONENT, Ladder, ladders
-from ..laplacian import LocalScale, density_weights
+from ..laplacian import LocalScale
 from ..points import in_unit, unit_above
-from .base import NO_NEIGHBORS, LocalMetrics
+from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
 from .row_sum_kernel import fused_row_sums, has_fused_kernel
 
 __all__ = ["DeviceEngine"]
@@ -36,18 +36,11 @@ _SQUARINGS, _PRODUCTS, _MORE = 6, 3, 4
 _ANGLE = 1e-6
 
 
-class DeviceEngine:
+class DeviceEngine(ExactEngine):
     """Sums over all pairs, on the device of the points."""
 
-    estimates = False
-
     def __init__(
-        self,
-        X: torch.Tensor,
-        *,
-        cutoff: float | None = None,
-        n_jobs: int | None = None,
-        scale: LocalScale | None = None,
+        self, X: torch.Tensor, *, cutoff: float | None = None, n_jobs: int | None = None, scale: LocalScale | None = None
     ) -> None:
         self._X, self._unit = _in_unit_box(X)
         self._device = self._X.device
@@ -89,29 +82,19 @@ class DeviceEngine:
 
         return self._by_rows(of, np.arange(len(self._X)) if targets is None else targets)
 
-    def local_metrics(
-        self,
-        sample: np.ndarray,
-        bandwidths: np.ndarray,
-        degrees: np.ndarray | None,
-        *,
-        working_dim: int,
-        renormalization: float = 1.0,
-    ) -> LocalMetrics:
-        if degrees is None:
-            degrees = 1.0 + self.row_sums(bandwidths)
+    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
         epsilons = in_unit(bandwidths, self._unit)
-        density = self._tensor(density_weights(degrees, renormalization=renormalization, scale=self._scale))
+        weights = self._tensor(density)
         m, r = len(epsilons), self._X.shape[1]
 
         def of(rows: torch.Tensor) -> torch.Tensor:
-            H, effective, drift = self._group_metrics(rows, epsilons, density, working_dim)
+            H, effective, drift = self._group_metrics(rows, epsilons, weights, dim)
             return torch.cat([H.reshape(len(rows), -1), effective, drift], dim=1)
 
         # Two matrices (r, r) for every evaluation point and bandwidth.
         found = self._by_rows(of, sample, most=max(1, self._held // (2 * m * r * r)))
-        H, effective, drift = np.split(found, [m * working_dim**2, m * working_dim**2 + m], axis=1)
-        return LocalMetrics(H.reshape(-1, m, working_dim, working_dim), effective, drift)
+        H, effective, drift = np.split(found, [m * dim**2, m * dim**2 + m], axis=1)
+        return LocalMetrics(H.reshape(-1, m, dim, dim), effective, drift)
 
     def _group_metrics(
         self, rows: torch.Tensor, epsilons: np.ndarray, density: torch.Tensor, dim: int

@@ -9,11 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from ..kernel import Ladder, ladder_weights, ladders
-from ..laplacian import LocalScale, density_weights
+from ..laplacian import LocalScale
 from ..pairs import ZERO, Pairs
-from ..points import Points, as_points, in_unit, root_mean_square_distance
+from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..threads import Scratch, checkpoint, in_order
-from .base import LocalMetrics
+from .base import ExactEngine, LocalMetrics
 from .local import Around, metrics_around
 
 __all__ = ["SparseEngine"]
@@ -23,14 +23,12 @@ _ROWS = 1024
 _GROUP = 8
 
 
-class SparseEngine:
+class SparseEngine(ExactEngine):
     """Sums over stored pairs."""
-
-    estimates = False
 
     def __init__(
         self,
-        X: Points | np.ndarray,
+        X: PointsLike,
         pairs: Pairs,
         *,
         cutoff: float | None = None,
@@ -80,23 +78,12 @@ class SparseEngine:
         label = f"degrees at {len(bandwidths)} bandwidths"
         return np.concatenate(list(in_order(of, starts, n_jobs=self._n_jobs, label=label)))
 
-    def local_metrics(
-        self,
-        sample: np.ndarray,
-        bandwidths: np.ndarray,
-        degrees: np.ndarray | None,
-        *,
-        working_dim: int,
-        renormalization: float = 1.0,
-    ) -> LocalMetrics:
-        if degrees is None:
-            degrees = 1.0 + self.row_sums(bandwidths)
+    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
         steps = ladders(in_unit(bandwidths, self._unit))
-        density = density_weights(degrees, renormalization=renormalization, scale=self._scale)
         scratch = Scratch()
 
         def of(group: np.ndarray) -> list[LocalMetrics]:
-            return [self._metrics_at(i, steps, density, working_dim, scratch) for i in group]
+            return [self._metrics_at(i, steps, density, dim, scratch) for i in group]
 
         groups = np.array_split(sample, -(-len(sample) // _GROUP))
         label = f"metrics at {len(bandwidths)} bandwidths"

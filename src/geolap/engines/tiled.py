@@ -18,10 +18,10 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..kernel import Ladder, ladder_weights, ladders, reach
-from ..laplacian import LocalScale, density_weights
-from ..points import Points, as_points, in_unit, root_mean_square_distance
+from ..laplacian import LocalScale
+from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..threads import Scratch, checkpoint, in_order
-from .base import LocalMetrics
+from .base import ExactEngine, LocalMetrics
 from .blocks import Block, blocks
 from .local import Around, metrics_around
 
@@ -35,18 +35,11 @@ _GROUP = 50
 Result = TypeVar("Result")
 
 
-class TiledEngine:
+class TiledEngine(ExactEngine):
     """Sums over all pairs, tile by tile."""
 
-    estimates = False
-
     def __init__(
-        self,
-        X: Points | np.ndarray,
-        *,
-        cutoff: float | None = None,
-        n_jobs: int | None = None,
-        scale: LocalScale | None = None,
+        self, X: PointsLike, *, cutoff: float | None = None, n_jobs: int | None = None, scale: LocalScale | None = None
     ) -> None:
         points = as_points(X)
         X, self._unit = points.box, points.unit
@@ -136,23 +129,13 @@ class TiledEngine:
             result[group] = sums
         return result
 
-    def local_metrics(
-        self,
-        sample: np.ndarray,
-        bandwidths: np.ndarray,
-        degrees: np.ndarray | None,
-        *,
-        working_dim: int,
-        renormalization: float = 1.0,
-    ) -> LocalMetrics:
-        if degrees is None:
-            degrees = 1.0 + self.row_sums(bandwidths)
+    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
         steps = ladders(in_unit(bandwidths, self._unit))
-        density = density_weights(degrees, renormalization=renormalization, scale=self._scale)[self._order]
+        density = density[self._order]
         scratch = Scratch()
 
         def of(group: np.ndarray) -> LocalMetrics:
-            return self._group_metrics(group, steps, density, working_dim, scratch)
+            return self._group_metrics(group, steps, density, dim, scratch)
 
         groups, found = zip(*self._by_groups(of, sample, f"metrics at {len(bandwidths)} bandwidths"), strict=True)
         return LocalMetrics.joined(found, axis=0).at(np.argsort(np.concatenate(groups)))

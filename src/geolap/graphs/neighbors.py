@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ..engines.blocks import Block, blocks
 from ..pairs import ZERO, Pairs
-from ..points import Points, as_points, in_unit
+from ..points import PointsLike, as_points, in_unit
 from ..sentences import Sentence
 from ..threads import Scratch, in_order, thread_count
 from ..validation import check_number
@@ -41,7 +41,7 @@ _RELATIVE_ERROR = 1e-9
 _Found = tuple[np.ndarray, np.ndarray]
 
 
-def all_pairs(X: Points | np.ndarray, *, n_jobs: int | None = None) -> Pairs:
+def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Pairs:
     """All pairs, as a full matrix."""
     points = as_points(X)
     X, unit = points.box, points.unit
@@ -65,7 +65,7 @@ def all_pairs(X: Points | np.ndarray, *, n_jobs: int | None = None) -> Pairs:
 
 
 def pairs_within(
-    X: Points | np.ndarray,
+    X: PointsLike,
     radius: float,
     *,
     rho: np.ndarray | None = None,
@@ -122,7 +122,7 @@ def pairs_within(
     return Pairs(sparse.csr_array((data, indices, ends.astype(index)), shape=(len(X), len(X))), unit)
 
 
-def nearest_pairs(X: Points | np.ndarray, n_neighbors: int, *, n_jobs: int | None = None) -> Pairs:
+def nearest_pairs(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> Pairs:
     """Pairs of which one is among the ``n_neighbors`` nearest of the other."""
     distances, columns = nearest_neighbors(X, n_neighbors, n_jobs=n_jobs)
     unit = float(distances.max()) or 1.0
@@ -158,7 +158,7 @@ def _of_either(sqdist: np.ndarray, columns: np.ndarray) -> sparse.csr_array:
     return sparse.csr_array((data, indices, ends.astype(index)), shape=(n, n))
 
 
-def nearest_neighbors(X: Any, n_neighbors: int, *, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def nearest_neighbors(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Distances (N, k) to the k nearest other points, ascending, and which points they are (N, k).
 
     Exact, unless there are more than 50 000 points in more than 15 dimensions and faiss is installed: then distances are
