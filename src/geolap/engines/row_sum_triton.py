@@ -7,6 +7,40 @@ __all__ = ["row_sum_kernel"]
 
 
 @triton.jit
+def _added(w, s0, s1, s2, s3, s4, s5, s6, s7):
+    """The sums with the row sums of w, w², w⁴, … added: a ladder of eight bandwidths."""
+    s0 += tl.sum(w, 1)
+    w = w * w
+    s1 += tl.sum(w, 1)
+    w = w * w
+    s2 += tl.sum(w, 1)
+    w = w * w
+    s3 += tl.sum(w, 1)
+    w = w * w
+    s4 += tl.sum(w, 1)
+    w = w * w
+    s5 += tl.sum(w, 1)
+    w = w * w
+    s6 += tl.sum(w, 1)
+    w = w * w
+    s7 += tl.sum(w, 1)
+    return s0, s1, s2, s3, s4, s5, s6, s7
+
+
+@triton.jit
+def _store(out, n, inside, s0, s1, s2, s3, s4, s5, s6, s7):
+    """Eight columns of sums, n apart."""
+    tl.store(out, s0, mask=inside)
+    tl.store(out + n, s1, mask=inside)
+    tl.store(out + 2 * n, s2, mask=inside)
+    tl.store(out + 3 * n, s3, mask=inside)
+    tl.store(out + 4 * n, s4, mask=inside)
+    tl.store(out + 5 * n, s5, mask=inside)
+    tl.store(out + 6 * n, s6, mask=inside)
+    tl.store(out + 7 * n, s7, mask=inside)
+
+
+@triton.jit
 def row_sum_kernel(
     points,
     squares,
@@ -43,54 +77,9 @@ def row_sum_kernel(
         others = tl.load(squares + columns, mask=there, other=float("inf"))
         sqdist = tl.maximum(own[:, None] + others[None, :] - 2.0 * product, 0.0)
         sqdist = tl.where(rows[:, None] == columns[None, :], float("inf"), sqdist)
-        w = tl.exp2(-sqdist * first)
-        a0 += tl.sum(w, 1)
-        w = w * w
-        a1 += tl.sum(w, 1)
-        w = w * w
-        a2 += tl.sum(w, 1)
-        w = w * w
-        a3 += tl.sum(w, 1)
-        w = w * w
-        a4 += tl.sum(w, 1)
-        w = w * w
-        a5 += tl.sum(w, 1)
-        w = w * w
-        a6 += tl.sum(w, 1)
-        w = w * w
-        a7 += tl.sum(w, 1)
+        a0, a1, a2, a3, a4, a5, a6, a7 = _added(tl.exp2(-sqdist * first), a0, a1, a2, a3, a4, a5, a6, a7)
         if BOTH:
-            w = tl.exp2(-sqdist * second)
-            b0 += tl.sum(w, 1)
-            w = w * w
-            b1 += tl.sum(w, 1)
-            w = w * w
-            b2 += tl.sum(w, 1)
-            w = w * w
-            b3 += tl.sum(w, 1)
-            w = w * w
-            b4 += tl.sum(w, 1)
-            w = w * w
-            b5 += tl.sum(w, 1)
-            w = w * w
-            b6 += tl.sum(w, 1)
-            w = w * w
-            b7 += tl.sum(w, 1)
-    out = sums + rows
-    tl.store(out, a0, mask=inside)
-    tl.store(out + n, a1, mask=inside)
-    tl.store(out + 2 * n, a2, mask=inside)
-    tl.store(out + 3 * n, a3, mask=inside)
-    tl.store(out + 4 * n, a4, mask=inside)
-    tl.store(out + 5 * n, a5, mask=inside)
-    tl.store(out + 6 * n, a6, mask=inside)
-    tl.store(out + 7 * n, a7, mask=inside)
+            b0, b1, b2, b3, b4, b5, b6, b7 = _added(tl.exp2(-sqdist * second), b0, b1, b2, b3, b4, b5, b6, b7)
+    _store(sums + rows, n, inside, a0, a1, a2, a3, a4, a5, a6, a7)
     if BOTH:
-        tl.store(out + 8 * n, b0, mask=inside)
-        tl.store(out + 9 * n, b1, mask=inside)
-        tl.store(out + 10 * n, b2, mask=inside)
-        tl.store(out + 11 * n, b3, mask=inside)
-        tl.store(out + 12 * n, b4, mask=inside)
-        tl.store(out + 13 * n, b5, mask=inside)
-        tl.store(out + 14 * n, b6, mask=inside)
-        tl.store(out + 15 * n, b7, mask=inside)
+        _store(sums + 8 * n + rows, n, inside, b0, b1, b2, b3, b4, b5, b6, b7)
