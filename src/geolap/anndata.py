@@ -11,8 +11,10 @@ What is written is plain: numbers, words, arrays and dictionaries of them, which
 """
 
 import warnings
+from collections.abc import Mapping
+from dataclasses import fields
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -21,9 +23,13 @@ from .engines.base import NO_NEIGHBORS
 from .estimators.laplacian import GraphLaplacian
 from .estimators.maps import DiffusionMap, LaplacianEigenmap
 from .graphs.neighbors import nearest_neighbors
+from .scale import LocalScale
 from .selection import Minimum, Selection, Status
-from .selectors import select_bandwidth
+from .selectors import BandwidthSelector, select_bandwidth
 from .validation import check_choice, check_number, check_points
+
+if TYPE_CHECKING:
+    from anndata import AnnData  # type: ignore[import-untyped]
 
 __all__ = ["embed", "neighbors", "select", "selection"]
 
@@ -32,7 +38,16 @@ _MAPS = {"eigenmap": LaplacianEigenmap, "diffusion_map": DiffusionMap}
 _FEW_VARIABLES = 50
 
 
-def select(adata, method="gc", *, use_rep=None, n_pcs=None, neighbors_key=None, key_added="geolap", **params):
+def select(
+    adata: "AnnData",
+    method: str = "gc",
+    *,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    neighbors_key: str | None = None,
+    key_added: str = "geolap",
+    **params: Any,
+) -> None:
     """Choose a bandwidth for the observations and write it, with the reasons for it, into ``adata.uns[key_added]``.
 
     Parameters
@@ -72,7 +87,7 @@ def select(adata, method="gc", *, use_rep=None, n_pcs=None, neighbors_key=None, 
     adata.uns[key_added] = _record(found, {**origin, "neighbors_key": neighbors_key, **params})
 
 
-def selection(adata, key="geolap"):
+def selection(adata: "AnnData", key: str = "geolap") -> Selection:
     """What `select` or `embed` wrote into ``adata.uns[key]``, as a `geolap.Selection`.
 
     Examples
@@ -90,20 +105,14 @@ def selection(adata, key="geolap"):
             f"adata.uns[{key!r}] must hold a selection; it holds {', '.join(record) or 'nothing'}: run "
             "geolap.anndata.select first."
         )
-    minima = [dict(zip(record["minima"], row, strict=True)) for row in zip(*record["minima"].values(), strict=True)]
+    minima = zip(*(record["minima"][field.name].tolist() for field in fields(Minimum)), strict=True)
+    interval = record.get("interval")
     return Selection(
         bandwidth=float(record["bandwidth"]),
         bandwidths=np.array(record["bandwidths"]),
         scores=np.array(record["scores"]),
-        minima=tuple(
-            Minimum(
-                **{name: float(minimum[name]) for name in ("bandwidth", "score", "depth", "noise")},
-                local=bool(minimum["local"]),
-                share=None if np.isnan(minimum["share"]) else float(minimum["share"]),
-            )
-            for minimum in minima
-        ),
-        interval=(float(record["interval"][0]), float(record["interval"][1])) if "interval" in record else None,
+        minima=tuple(Minimum(*values, share=None if np.isnan(share) else share) for *values, share in minima),
+        interval=None if interval is None else (float(interval[0]), float(interval[1])),
         status=Status[str(record["status"]).upper()],
         method=str(record["method"]),
         bound=float(record["bound"]) if "bound" in record else None,
@@ -111,8 +120,16 @@ def selection(adata, key="geolap"):
 
 
 def neighbors(
-    adata, n_neighbors=15, *, bandwidth="gc", local_scale=7, use_rep=None, n_pcs=None, key_added=None, random_state=0
-):
+    adata: "AnnData",
+    n_neighbors: int = 15,
+    *,
+    bandwidth: float | str | BandwidthSelector = "gc",
+    local_scale: int | str | LocalScale | None = 7,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    key_added: str | None = None,
+    random_state: int | np.random.RandomState | None = 0,
+) -> None:
     """Join every observation with its nearest ones, at the bandwidth that this graph asks for.
 
     Writes what ``scanpy.pp.neighbors`` writes, so that ``sc.tl.umap``, ``sc.tl.leiden``, ``sc.tl.diffmap`` and the others
@@ -150,34 +167,38 @@ def neighbors(
     distances.sort_indices()
     graph = {"local_scale": local_scale, "random_state": random_state}
     model = GraphLaplacian(bandwidth, neighbors=distances, self_weights=False, **graph).fit(X)
-    alone = int((model.degrees_ <= NO_NEIGHBORS).sum())
-    if alone:
+    isolated = int((model.degrees_ <= NO_NEIGHBORS).sum())
+    if isolated:
         warnings.warn(
-            f"Every observation should have neighbors that weigh something; {alone} of {adata.n_obs} have none at "
+            f"Every observation should have neighbors that weigh something; {isolated} of {adata.n_obs} have none at "
             f"bandwidth {model.bandwidth_:.4g}: remove these outliers, or let local_scale vary.",
             stacklevel=2,
         )
-    names = [name if key_added is None else f"{key_added}_{name}" for name in ("distances", "connectivities")]
-    adata.obsp[names[0]], adata.obsp[names[1]] = distances, sparse.csr_matrix(model.graph_.weights)
+    prefix = "" if key_added is None else f"{key_added}_"
+    adata.obsp[f"{prefix}distances"] = distances
+    adata.obsp[f"{prefix}connectivities"] = sparse.csr_matrix(model.graph_.weights)
+    params = {"method": "geolap", "n_neighbors": n_neighbors + 1, "metric": "euclidean", "bandwidth": model.bandwidth_}
     record: dict[str, Any] = {
-        "distances_key": names[0],
-        "connectivities_key": names[1],
-        "params": {
-            "method": "geolap",
-            "n_neighbors": n_neighbors + 1,
-            "metric": "euclidean",
-            "bandwidth": model.bandwidth_,
-            **_plain({**origin, **graph}),
-        },
+        "distances_key": f"{prefix}distances",
+        "connectivities_key": f"{prefix}connectivities",
+        "params": params | _plain({**origin, **graph}),
     }
     if model.selection_ is not None:
         record["geolap"] = _record(model.selection_, {**origin, **graph, "n_neighbors": n_neighbors})
-    adata.uns["neighbors" if key_added is None else key_added] = record
+    adata.uns[key_added or "neighbors"] = record
 
 
 def embed(
-    adata, method="eigenmap", *, n_components=10, use_rep=None, n_pcs=None, neighbors_key=None, key_added="geolap", **params
-):
+    adata: "AnnData",
+    method: str = "eigenmap",
+    *,
+    n_components: int = 10,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    neighbors_key: str | None = None,
+    key_added: str = "geolap",
+    **params: Any,
+) -> None:
     """Map the observations, and write the coordinates into ``adata.obsm["X_" + key_added]``.
 
     Eigenvalues and parameters go into ``adata.uns[key_added]["map"]``.  The bandwidth is selected for the graph of the map,
@@ -230,7 +251,7 @@ def embed(
     adata.obsm[f"X_{key_added}"], adata.uns[key_added] = model.embedding_, record
 
 
-def _representation(adata, use_rep, n_pcs):
+def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) -> tuple[np.ndarray, dict[str, Any]]:
     """The points, and where they were found."""
     if use_rep is None:
         if "X_pca" in adata.obsm:
@@ -254,7 +275,7 @@ def _representation(adata, use_rep, n_pcs):
     return points, {"use_rep": use_rep, "n_pcs": n_pcs}
 
 
-def _distances(adata, neighbors_key):
+def _distances(adata: "AnnData", neighbors_key: str) -> sparse.csr_matrix:
     """The distances that scanpy found; files of its older versions do not say where they are."""
     key = adata.uns.get(neighbors_key, {}).get("distances_key", "distances")
     if neighbors_key not in adata.uns or key not in adata.obsp:
@@ -266,30 +287,25 @@ def _distances(adata, neighbors_key):
     return adata.obsp[key]
 
 
-def _record(found, params):
-    """A `Selection` and what it was made with, as h5ad files can store it."""
-    names = ("bandwidth", "score", "depth", "noise", "local", "share")
-    columns = {name: np.array([getattr(m, name) for m in found.minima]) for name in names[:-1]}
-    columns["local"] = columns["local"].astype(bool)
-    columns["share"] = np.array([np.nan if m.share is None else m.share for m in found.minima])
+def _record(found: Selection, params: Mapping[str, Any]) -> dict[str, Any]:
+    """A `Selection` and what it was made with, as h5ad files can store it: what is None stays out, or is NaN."""
+    kinds = {field.name: bool if field.type is bool else float for field in fields(Minimum)}
     record = {
         "bandwidth": found.bandwidth,
         "method": found.method,
         "status": found.status.name.lower(),
         "bandwidths": found.bandwidths,
         "scores": found.scores,
-        "minima": columns,
+        "minima": {name: np.array([getattr(m, name) for m in found.minima], kind) for name, kind in kinds.items()},
         "params": _plain(params),
+        "interval": None if found.interval is None else np.array(found.interval),
+        "bound": found.bound,
     }
-    if found.interval is not None:
-        record["interval"] = np.array(found.interval)
-    if found.bound is not None:
-        record["bound"] = found.bound
-    return record
+    return {name: value for name, value in record.items() if value is not None}
 
 
-def _plain(params):
-    """Parameters as numbers and words; what was left out stays out."""
+def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as numbers and words, without those that are None."""
     return {
         name: value if isinstance(value, bool | int | float | str | np.generic) else repr(value)
         for name, value in params.items()

@@ -38,7 +38,7 @@ class SSLBookSet:
     splits: np.ndarray = field(repr=False)
 
 
-def load_ssl_book(name, *, n_labels=100):
+def load_ssl_book(name: str, *, n_labels: int = 100) -> SSLBookSet:
     """Load one of the SSL-book benchmark sets.
 
     Parameters
