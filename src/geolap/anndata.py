@@ -111,7 +111,10 @@ def selection(adata: "AnnData", key: str = "geolap") -> Selection:
         bandwidth=float(record["bandwidth"]),
         bandwidths=np.array(record["bandwidths"]),
         scores=np.array(record["scores"]),
-        minima=tuple(Minimum(*values, share=None if np.isnan(share) else share) for *values, share in minima),
+        minima=tuple(
+            Minimum(eps, score, depth, noise, local, None if np.isnan(share) else share)
+            for eps, score, depth, noise, local, share in minima
+        ),
         interval=None if interval is None else (float(interval[0]), float(interval[1])),
         status=Status[str(record["status"]).upper()],
         method=str(record["method"]),
