@@ -1,8 +1,8 @@
-"""What is built with ε̂: errors on the benchmark sets, gains of other parameters, speed at 20 000 and 100 000 points.
+"""What is built with ε̂: errors on the benchmark sets, gains from other parameters, speed at 20 000 and 100 000 points.
 
 python benchmarks/estimators.py labels     the classifier on the six sets, beside scikit-learn's LabelSpreading
 python benchmarks/estimators.py scales     COIL with one bandwidth, with local scales, and with nearest neighbors
-python benchmarks/estimators.py search     λ, k and the cut-off by geometric consistency
+python benchmarks/estimators.py search     λ, k and the cutoff by geometric consistency
 python benchmarks/estimators.py metric     lengths and areas on the sphere and the swiss roll
 python benchmarks/estimators.py speed      the map of 20 000 points, labels of 100 000
 python benchmarks/estimators.py            all of them, some ten minutes on two cores

@@ -2,7 +2,7 @@
 
 python benchmarks/million.py quality       both ways against the exact map of 20 000 points (Procrustes)
 python benchmarks/million.py solvers       Lanczos and LOBPCG with multigrid on graphs of 100 000 points
-python benchmarks/million.py neighbors     a million points, each joined with its nearest
+python benchmarks/million.py neighbors     a million points, each joined with its k nearest neighbors
 python benchmarks/million.py landmarks     a million points, 20 000 of which carry the graph
 python benchmarks/million.py               all of them, some twenty minutes
 """

@@ -26,7 +26,7 @@ def grid(X, n):
 def distortion_and_fit(name, X, with_reference):
     bandwidths = grid(X, 20)
     sample = np.random.default_rng(0).choice(len(X), 200, replace=False)
-    geolap.distortion(X, bandwidths[:2], sample=sample[:2])  # load what loads once
+    geolap.distortion(X, bandwidths[:2], sample=sample[:2])  # warm up
     fast = best_of(lambda: geolap.distortion(X, bandwidths, sample=sample), 5)
     fit = best_of(lambda: geolap.GeometricConsistency(random_state=0).fit(X), 5)
     print(f"{name}, N={len(X)}, r={X.shape[1]}, 20 bandwidths, 200 evaluation points")
@@ -41,7 +41,7 @@ def row_sums(N, r):
     X = np.random.default_rng(0).standard_normal((N, r))
     engine, bandwidths = TiledEngine(X), grid(X, 14)
     product, sums = np.inf, np.inf
-    for _ in range(15):  # in turn, so that both see the same machine
+    for _ in range(15):  # alternating, so that both see the same load
         product = min(product, best_of(lambda: X @ X.T, 1))
         sums = min(sums, best_of(lambda: engine.row_sums(bandwidths), 1))
     print(f"all-pairs row sums, 14 bandwidths, N={N}, r={r}")
@@ -54,7 +54,7 @@ def skipped_tiles():
     engine = TiledEngine(X)
     wide = best_of(lambda: engine.row_sums(np.array([1.0])))
     narrow = best_of(lambda: engine.row_sums(np.array([0.02])))
-    print("tiles out of the kernel's reach, hourglass, N=20000, r=3")
+    print("tiles beyond the reach of the kernel, hourglass, N=20000, r=3")
     print(f"  bandwidth 1.0        {wide:7.3f} s")
     print(f"  bandwidth 0.02       {narrow:7.3f} s   {wide / narrow:5.1f} x faster")
 

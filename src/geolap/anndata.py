@@ -1,13 +1,13 @@
-"""Annotated data matrices (AnnData), in the habit of scanpy: results are written into the object that was given.
+"""Functions for AnnData, following scanpy's conventions: results are written into the given object.
 
 =============  ======================================================================================================
-`select`       ``uns["geolap"]``: the bandwidth, with the reasons for it
+`select`       ``uns["geolap"]``: the bandwidth and how it was chosen
 `neighbors`    ``obsp["distances"]``, ``obsp["connectivities"]``, ``uns["neighbors"]``: a graph that scanpy's tools use
 `embed`        ``obsm["X_geolap"]``: a map, with its eigenvalues in ``uns["geolap"]["map"]``
 =============  ======================================================================================================
 
-What is written is plain: numbers, words, arrays and dictionaries of them, which ``adata.write_h5ad`` can store and
-`selection` reads back.  The other way, ``neighbors_key="neighbors"`` uses the graph that ``scanpy.pp.neighbors`` found.
+Only numbers, strings, arrays and dictionaries of them are written: ``adata.write_h5ad`` can store them, and `selection`
+reads them back.  Conversely, ``neighbors_key="neighbors"`` uses the graph of ``scanpy.pp.neighbors``.
 """
 
 import warnings
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["embed", "neighbors", "select", "selection"]
 
 _MAPS = {"eigenmap": LaplacianEigenmap, "diffusion_map": DiffusionMap}
-# scanpy takes all variables as coordinates up to this many, and principal components beyond.
+# As in scanpy: up to this many variables X itself is used, beyond it principal components.
 _FEW_VARIABLES = 50
 
 
@@ -48,7 +48,7 @@ def select(
     key_added: str = "geolap",
     **params: Any,
 ) -> None:
-    """Choose a bandwidth for the observations and write it, with the reasons for it, into ``adata.uns[key_added]``.
+    """Choose a bandwidth for the observations, and write it and how it was chosen into ``adata.uns[key_added]``.
 
     Parameters
     ----------
@@ -56,19 +56,19 @@ def select(
     method : str, default "gc"
         As in `geolap.select_bandwidth`.
     use_rep : str, optional
-        A key of ``adata.obsm``, or "X".  By default "X_pca" if there is one, and X if it has at most 50 variables.
+        A key of ``adata.obsm``, or "X".  By default "X_pca" if present, otherwise X if it has at most 50 variables.
     n_pcs : int, optional
-        Only so many of its columns, the first ones.
+        Use only the first ``n_pcs`` columns.
     neighbors_key : str, optional
-        Select for the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) rather than for
-        all pairs; with method "gc" only.
+        Select for the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) instead of all
+        pairs; only with method "gc".
     key_added : str, default "geolap"
     **params
-        Parameters of the method's class, for instance ``random_state``.
+        Parameters of the method, for instance ``random_state``.
 
     See Also
     --------
-    selection : What was written, as a `geolap.Selection` that explains and plots itself.
+    selection : Read it back as a `geolap.Selection`, which can explain and plot itself.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def select(
 
 
 def selection(adata: "AnnData", key: str = "geolap") -> Selection:
-    """What `select` or `embed` wrote into ``adata.uns[key]``, as a `geolap.Selection`.
+    """Read what `select` or `embed` wrote into ``adata.uns[key]`` back as a `geolap.Selection`.
 
     Examples
     --------
@@ -133,25 +133,25 @@ def neighbors(
     key_added: str | None = None,
     random_state: int | np.random.RandomState | None = 0,
 ) -> None:
-    """Join every observation with its nearest ones, at the bandwidth that this graph asks for.
+    """Join every observation with its k nearest neighbors, at the bandwidth selected for this graph.
 
-    Writes what ``scanpy.pp.neighbors`` writes, so that ``sc.tl.umap``, ``sc.tl.leiden``, ``sc.tl.diffmap`` and the others
-    work on it.  Weights are exp(−d²/(ε² ρ_i ρ_j)), without those that a point gives itself.
+    Writes the same entries as ``scanpy.pp.neighbors``, so ``sc.tl.umap``, ``sc.tl.leiden``, ``sc.tl.diffmap`` and others
+    work on them.  Weights are exp(−d²/(ε² ρ_i ρ_j)), without self-weights.
 
     Parameters
     ----------
     adata : AnnData
     n_neighbors : int, default 15
-        Other observations; scanpy counts the observation itself too.
+        k, without the observation itself, which scanpy counts too.
     bandwidth : float, str or selector, default "gc"
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.
     local_scale : int, "regional", LocalScale or None, default 7
-        ρ, as in `geolap.GraphLaplacian`: by default the relative distance to the seventh neighbor, as cells are dense here
-        and rare there; None for the same bandwidth everywhere.
+        ρ, as in `geolap.GraphLaplacian`.  By default the relative distance to the seventh neighbor, because the density of
+        cells varies; None for the same bandwidth everywhere.
     use_rep, n_pcs : optional
         As in `select`.
     key_added : str, optional
-        By default "neighbors", "distances" and "connectivities", as in scanpy; otherwise ``uns[key_added]``,
+        As in scanpy: by default "neighbors", "distances" and "connectivities", otherwise ``uns[key_added]``,
         ``obsp[key_added + "_distances"]`` and ``obsp[key_added + "_connectivities"]``.
     random_state : int, RandomState or None, default 0
 
@@ -173,8 +173,8 @@ def neighbors(
     isolated = int((model.degrees_ <= NO_NEIGHBORS).sum())
     if isolated:
         warnings.warn(
-            f"Every observation should have neighbors that weigh something; {isolated} of {adata.n_obs} have none at "
-            f"bandwidth {model.bandwidth_:.4g}: remove these outliers, or let local_scale vary.",
+            f"Every observation should have neighbors of nonzero weight; {isolated} of {adata.n_obs} have none at "
+            f"bandwidth {model.bandwidth_:.4g}: remove these outliers, or set local_scale.",
             stacklevel=2,
         )
     prefix = "" if key_added is None else f"{key_added}_"
@@ -202,25 +202,25 @@ def embed(
     key_added: str = "geolap",
     **params: Any,
 ) -> None:
-    """Map the observations, and write the coordinates into ``adata.obsm["X_" + key_added]``.
+    """Embed the observations, and write the coordinates into ``adata.obsm["X_" + key_added]``.
 
-    Eigenvalues and parameters go into ``adata.uns[key_added]["map"]``.  The bandwidth is selected for the graph of the map,
-    and written as `select` writes it, unless a number is given.
+    Eigenvalues and parameters go into ``adata.uns[key_added]["map"]``.  Unless a bandwidth is
+    given, it is selected for the graph of the map and written as `select` writes it.
 
     Parameters
     ----------
     adata : AnnData
     method : {"eigenmap", "diffusion_map"}, default "eigenmap"
-        `geolap.LaplacianEigenmap` or `geolap.DiffusionMap`.  Unlike scanpy's X_diffmap, the constant first coordinate is
-        left out.
+        `geolap.LaplacianEigenmap` or `geolap.DiffusionMap`.  Unlike scanpy's X_diffmap, they leave out the constant
+        first coordinate.
     n_components : int, default 10
     use_rep, n_pcs, key_added : optional
         As in `select`.
     neighbors_key : str, optional
-        Map over the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) rather than over
-        all pairs.
+        Map over the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) instead of all
+        pairs.
     **params
-        Parameters of the map's class, for instance ``bandwidth`` and ``random_state``.
+        Parameters of the class, for instance ``bandwidth`` and ``random_state``.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def embed(
 
 
 def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) -> tuple[np.ndarray, dict[str, Any]]:
-    """The points, and where they were found."""
+    """The points, and the parameters that say where they are from."""
     if use_rep is None:
         if "X_pca" in adata.obsm:
             use_rep = "X_pca"
@@ -263,9 +263,9 @@ def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) ->
             use_rep = "X"
         else:
             raise ValueError(
-                "Points should be few numbers for each observation; use_rep was not given, there is no "
+                "Observations need a representation of few dimensions; use_rep was not given, there is no "
                 f"adata.obsm['X_pca'], and X has {adata.n_vars} variables: run scanpy.pp.pca first, or pass use_rep='X' "
-                "if you mean it."
+                "to use all of them."
             )
     if use_rep != "X" and use_rep not in adata.obsm:
         raise ValueError(
@@ -279,7 +279,7 @@ def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) ->
 
 
 def _distances(adata: "AnnData", neighbors_key: str) -> sparse.csr_matrix:
-    """The distances that scanpy found; files of its older versions do not say where they are."""
+    """The distances of scanpy's graph; older versions of scanpy do not store their key."""
     key = adata.uns.get(neighbors_key, {}).get("distances_key", "distances")
     if neighbors_key not in adata.uns or key not in adata.obsp:
         raise ValueError(
@@ -291,7 +291,7 @@ def _distances(adata: "AnnData", neighbors_key: str) -> sparse.csr_matrix:
 
 
 def _record(found: Selection, params: Mapping[str, Any]) -> dict[str, Any]:
-    """A `Selection` and what it was made with, as h5ad files can store it: what is None stays out, or is NaN."""
+    """A `Selection` and its parameters in a form that h5ad files can store: without None, or with NaN instead."""
     kinds = {field.name: bool if field.type is bool else float for field in fields(Minimum)}
     record = {
         "bandwidth": found.bandwidth,
@@ -308,7 +308,7 @@ def _record(found: Selection, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as numbers and words, without those that are None."""
+    """Parameters as numbers and strings, without those that are None."""
     return {
         name: value if isinstance(value, bool | int | float | str | np.generic) else repr(value)
         for name, value in params.items()

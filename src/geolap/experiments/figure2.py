@@ -23,7 +23,7 @@ def figure2(*, quick: bool = False, random_state: int = 0) -> Study:
     """D(ε) of COIL for d' = 1, 2, 4, 8, and its nine largest local singular values over ε.
 
     Tables: ``distortion`` (the curves), ``minima`` (all of them), ``singular_values``, ``clmr`` (the range for each K),
-    ``values`` (beside the paper's).
+    ``values`` (ours and the paper's).
     """
     X = load_ssl_book("coil").data
     n_sample, n_local = (50, 20) if quick else (200, 100)
@@ -88,14 +88,14 @@ def figure2(*, quick: bool = False, random_state: int = 0) -> Study:
         ),
         remarks=(
             f"COIL does not reproduce. The paper's searched range ends at {COIL_SEARCHED[1]:g}; the root mean square "
-            f"distance, which its text makes the end, is {grid[-1]:.0f} for this set and {other:.0f} for the two-class COIL "
-            "of the book, and our minima lie higher as well. The paper's own values for GC with d' = 1 differ: "
+            f"distance, which its text gives as the end, is {grid[-1]:.0f} for this set and {other:.0f} for the two-class "
+            "COIL of the book, and our minima are larger as well. The paper's own values for GC with d' = 1 differ: "
             f"{COIL_MINIMUM:g} in its figure, {BANDWIDTHS['coil']['gc']:g} and {BY_DIMENSION['coil']['gc'][0]:g} in its "
             "tables. Nothing here is tuned to any of them.",
         ),
         quick=quick,
         shown={
-            "values": "Beside the paper's figure and its text",
+            "values": "Compared with the paper's figure and text",
             "minima": "All minima of D",
             "clmr": "CLMR range for each K",
         },
@@ -108,5 +108,5 @@ def _clmr_range(K: int, grid: np.ndarray, sigma: np.ndarray) -> Record:
 
 
 def _relative_depth(selection: Selection) -> float:
-    """Depth of the selected minimum over its score; 0 where the selected bandwidth is none."""
+    """Depth of the selected minimum divided by its score; 0 if the selected bandwidth is not a minimum."""
     return max((m.depth / m.score for m in selection.minima if m.bandwidth == selection.bandwidth), default=0.0)

@@ -1,10 +1,10 @@
-"""Figure 3 (smoothing): how far the map of noisy points is from that of the same points without noise, against ε.
+"""Figure 3 (smoothing): how far the map of noisy points is from the map of the clean ones, as a function of ε.
 
 With Φ_ε the eigenmap of the noisy points and Φ*_ε* that of the clean ones, both centered and of unit size,
 
 .. math:: δ_ε = \\min_{ε*} \\min_{R, s} \\| Φ*_{ε*} - s Φ_ε R \\|
 
-over rotations R and factors s (Procrustes).  0 is agreement, 1 none.
+over rotations R and factors s (Procrustes).  0 means agreement, 1 none.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ DIMENSIONS = (1, 2)
 
 
 def figure3(*, quick: bool = False, random_state: int = 0) -> Study:
-    """Procrustes error δ_ε of eigenmaps of the hourglass in noise, and ε̂ beside it.
+    """Procrustes error δ_ε of eigenmaps of the hourglass in noise, together with ε̂.
 
     Tables: ``curves`` (δ for each sample and ε), ``estimates`` (ε̂ for each sample and d'), ``summary``.
     """
@@ -47,7 +47,7 @@ def figure3(*, quick: bool = False, random_state: int = 0) -> Study:
         title="Figure 3: smoothing",
         about=(
             f"Hourglass, noise σ = {NOISE} in 13 dimensions, Laplacian eigenmaps in 3-D of noisy and of clean points; δ is "
-            "the Procrustes error, the least over the bandwidths of the clean map. 0 is agreement, 1 none."
+            "the Procrustes error, the least over the bandwidths of the clean map. 0 means agreement, 1 none."
         ),
         tables={"curves": curves, "estimates": estimates, "summary": summary},
         claims=(
@@ -64,7 +64,7 @@ def figure3(*, quick: bool = False, random_state: int = 0) -> Study:
                 f"mean ε̂ over the ε of least δ: {spread(ratios)}",
             ),
         ),
-        remarks=("The paper shows this figure without numbers, so that its claims are checked, not its values.",),
+        remarks=("The paper shows this figure without numbers, so its claims are checked, not its values.",),
         quick=quick,
         shown={"summary": "δ at the mean ε̂, and the least δ"},
     )

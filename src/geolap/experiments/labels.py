@@ -1,12 +1,12 @@
 """The classification experiment behind Tables 1 and 2: bandwidths by every rule on the SSL-book sets, and errors at each.
 
-The classifier is that of `geolap.LaplacianClassifier`.  A graph and its smooth functions serve all splits, so that errors of
-all splits at all bandwidths of a grid come at the price of one eigenproblem a bandwidth:
+The classifier is `geolap.LaplacianClassifier`.  A graph and its smooth functions serve all splits, so the errors of all
+splits at all bandwidths of a grid cost one eigenproblem per bandwidth:
 
-- TE, the oracle that looks at the test labels: for each split the bandwidth of the grid with the least test error.  Not a
-  way to choose ε but the yardstick for those that are.
-- CV: for each split the bandwidth of the grid with the least error over two folds of the labeled points.  The paper anneals
-  instead, which finds the same minimum at random; so does `geolap.CrossValidation`, whose seconds are told.
+- TE, an oracle that uses the test labels: for each split, the bandwidth of the grid with the least test error.  It is not a
+  way to choose ε, but the yardstick for the others.
+- CV: for each split, the bandwidth of the grid with the least error over two folds of the labeled points.  The paper uses
+  simulated annealing, which finds the same minimum at random; so does `geolap.CrossValidation`, whose seconds are reported.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ __all__ = ["LABEL_COUNTS", "LOCAL", "PAPER_RULES", "RULES", "SetRun", "run_sets"
 PAPER_RULES = ("te", "cv", "rec", "gc_inverse", "gc")
 LABEL_COUNTS = (100, 10)
 
-# Beyond the paper; a number of neighbors, or regions, makes the bandwidth vary from place to place.
+# Not in the paper: bandwidths that vary, by the distance to the k-th neighbor or by region, and other rules.
 LOCAL = {"gc, local (10th neighbor)": 10, "gc, local (regional)": "regional"}
 RULES = ("gc_first", "gc_drift", "bgh", "semigroup", "singer", "lcmc", "median", "knn")
 
@@ -52,7 +52,7 @@ BySplit = dict[tuple[str, int], np.ndarray]
 
 @dataclass(frozen=True)
 class SetRun:
-    """What was found on one set.
+    """The results on one set.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class SetRun:
     selections : dict
         The selections behind them.
     by_split : dict
-        For ``te`` and ``cv`` and each number of labels, the bandwidth of each split; no ``cv`` where a class has one label.
+        For ``te`` and ``cv`` and each number of labels, the bandwidth of each split; no ``cv`` if a class has one label.
     errors : dict
-        For each rule and number of labels, the test error of each split in per cent.
+        For each rule and number of labels, the test error of each split in percent.
     seconds : dict
         One fit of each rule.
     """
@@ -83,7 +83,7 @@ class SetRun:
 
 
 def run_sets(*, quick: bool = False, random_state: int = 0) -> list[SetRun]:
-    """Every rule on every set: a quarter of an hour on two cores, or with ``quick`` half a minute on a part of it."""
+    """Every rule on every set: a quarter of an hour on two cores, or half a minute for a ``quick`` run on two sets."""
     return [_run_set(name, quick, random_state) for name in (QUICK_SETS if quick else SETS)]
 
 
@@ -150,7 +150,7 @@ def _functions(graph: KernelGraph, splits: Splits) -> SmoothFunctions:
 
 
 def _test_errors(functions: SmoothFunctions, target: np.ndarray, splits: np.ndarray) -> np.ndarray:
-    """Error in per cent on the unlabeled points, one for each split."""
+    """Error in percent on the unlabeled points, one for each split."""
 
     def error(rows: np.ndarray) -> float:
         return 100 * np.mean(np.delete(_wrong(functions, target, rows, SIZES), rows))

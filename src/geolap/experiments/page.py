@@ -1,4 +1,4 @@
-"""Studies → one Markdown page and one HTML page that says the same, with pictures inside.
+"""Studies → a Markdown page, and an HTML page with the same content and the pictures inside.
 
 Every block of the page is made once, as a pair: its Markdown and its HTML.
 """
@@ -17,8 +17,8 @@ Block = tuple[str, str]
 _TITLE = "The paper, reproduced"
 _INTRODUCTION = (
     "Perrault-Joncas & Meilă, *Improved Graph Laplacian via Geometric Self-Consistency* (arXiv:1406.0118): every figure and "
-    "table computed anew, published values beside ours. This page is written by `geolap reproduce all`; nothing in it is "
-    "typed by hand. Bandwidths are ε of exp(−d²/ε²), in the unit of the data."
+    "table recomputed, with the published values beside ours. This page is written by `geolap reproduce all`; nothing in it "
+    "is typed by hand. Bandwidths are ε of exp(−d²/ε²), in the unit of the data."
 )
 
 
@@ -50,7 +50,7 @@ def _paragraph(text: str) -> Block:
 
 
 def _picture(title: str, name: str, svg: str) -> Block:
-    drawing = svg[svg.index("<svg") :]  # without the declaration that files begin with
+    drawing = svg[svg.index("<svg") :]  # without the XML declaration
     return (
         f"![{title}](reproduction/{name}.png)",
         f'<figure role="img" aria-label="{escape(title)}">{drawing}</figure>',
@@ -94,7 +94,7 @@ def _text(value: object) -> str:
 
 
 def _inline(text: str) -> str:
-    """Escaped text, with the little Markdown that studies use: `code`, **bold** and *emphasis*."""
+    """Escaped text, with the bits of Markdown that studies use: `code`, **bold** and *emphasis*."""
     text = escape(text)
     for pattern, tag in ((r"`([^`]+)`", "code"), (r"\*\*([^*]+)\*\*", "b"), (r"\*([^*]+)\*", "i")):
         text = re.sub(pattern, rf"<{tag}>\1</{tag}>", text)

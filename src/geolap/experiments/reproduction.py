@@ -1,4 +1,4 @@
-"""Run studies and write what they found: JSON, CSV, PNG and SVG files, and one page over all studies at hand."""
+"""Run studies and write their results: JSON, CSV, PNG and SVG files, and a page on all studies in the folder."""
 
 from collections.abc import Callable
 from os import PathLike
@@ -36,7 +36,7 @@ STUDIES: dict[str, Callable[..., Study]] = {
 def reproduce(
     what: str = "all", *, quick: bool = False, output: str | PathLike[str] | None = None, random_state: int = 0
 ) -> list[Study]:
-    """Recompute figures and tables of the paper, and what goes beyond it.
+    """Recompute the figures and tables of the paper, and a comparison with manifolds whose Laplacian is known.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def reproduce(
     quick : bool, default False
         Fewer and smaller samples: minutes instead of an hour.
     output : path, optional
-        A folder to write to: ``reproduction.md`` and ``reproduction.html``, over all studies that were ever written there,
-        and ``reproduction/`` with JSON, CSV, PNG and SVG files.  By default nothing is written.
+        A folder for ``reproduction.md`` and ``reproduction.html``, which cover all studies written there so far, and for
+        ``reproduction/`` with JSON, CSV, PNG and SVG files.  By default nothing is written.
     random_state : int, default 0
 
     Returns
@@ -86,11 +86,11 @@ def _write_study(study: Study, folder: Path) -> None:
         for ending, options in ((".png", {"dpi": 110}), (".svg", {"metadata": {"Date": None}})):
             with replaced_file(folder / f"{name}{ending}") as temporary:
                 figure.savefig(temporary, **options)
-    write_text(folder / f"{study.name}.json", study.to_json())  # last: what has a JSON file is complete
+    write_text(folder / f"{study.name}.json", study.to_json())  # last: a study with a JSON file is complete
 
 
 def _write_page(folder: Path) -> None:
-    """The pages beside the folder, over all studies in it."""
+    """Write the pages on all studies in the folder, next to it."""
     stored = [path for name in STUDIES if (path := folder / f"{name}.json").exists()]
     studies = [Study.from_json(path.read_text(encoding="utf-8")) for path in stored]
     pictures = {

@@ -18,7 +18,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement that the numbers support or not.
+    """A statement that the numbers support or refute.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Claim:
     evidence: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "holds", bool(self.holds))  # not NumPy's, which JSON does not know
+        object.__setattr__(self, "holds", bool(self.holds))  # JSON does not know NumPy's
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,12 @@ class Study:
     name, title, about : str
         ``about`` says in a sentence or two what was done.
     tables : dict of lists of records
-        Every number, as plain values.  The same on every run, but for tables called ``seconds``.
+        Every number, as plain values.  The same on every run, except for tables called ``seconds``.
     shown : dict
-        Captions of the tables to print on the page; the others are for files and pictures.
+        Captions of the tables shown on the page; the others only go into files and pictures.
     claims : tuple of Claim
     remarks : tuple of str
-        Where the results differ from the published ones, and why.
+        Where and why the results differ from the published ones.
     quick : bool
         Whether it was run on fewer and smaller samples.
     """
@@ -101,7 +101,7 @@ def distinct(rows: Iterable[Record], name: str) -> list[Any]:
 
 
 def names(rows: Sequence[Record]) -> list[str]:
-    """The columns of a table, whose records need not have all of them."""
+    """The columns of a table; not every record has to have all of them."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 

@@ -17,10 +17,10 @@ ALL_RULES = (*PAPER_RULES, "gc_2", "gc_3", *BEYOND_PAPER)
 
 
 def table1(*, quick: bool = False, random_state: int = 0, runs: Sequence[SetRun] | None = None) -> Study:
-    """Bandwidths by TE, CV, Rec, GC⁻¹ and GC on the six sets, and by the rules that the paper does not have.
+    """Bandwidths by TE, CV, Rec, GC⁻¹ and GC on the six sets, and by rules that are not in the paper.
 
-    ``runs`` are results of `run_sets`, if at hand.  Tables: ``bandwidths`` (beside the paper's), ``splits`` (spread of TE
-    and CV over the splits), ``other_rules``.
+    ``runs`` are the results of `run_sets`, if available.  Tables: ``bandwidths`` (ours and the paper's), ``splits`` (TE and
+    CV over the splits), ``other_rules``.
     """
     runs = run_sets(quick=quick, random_state=random_state) if runs is None else runs
     ours = {(run.name, rule): _bandwidth(run, rule) for run in runs for rule in PAPER_RULES}
@@ -34,8 +34,8 @@ def table1(*, quick: bool = False, random_state: int = 0, runs: Sequence[SetRun]
         name="table1",
         title="Table 1: bandwidths on the SSL-book sets",
         about=(
-            "Six sets, 100 labels, the book's 12 splits. TE looks at the test labels, CV at the labels; Rec, GC⁻¹ and GC "
-            "see points alone."
+            "Six sets, 100 labels, the book's 12 splits. TE uses the test labels, CV the given labels; Rec, GC⁻¹ and GC use "
+            "only the points."
         ),
         tables={
             "bandwidths": bandwidths,
@@ -54,21 +54,21 @@ def table1(*, quick: bool = False, random_state: int = 0, runs: Sequence[SetRun]
                 f"ratios {spread(rec, '.3f')}",
             ),
             Claim(
-                "CV varies much from split to split",
+                "CV varies a lot from split to split",
                 np.median(list(varies.values())) > 0.2,
                 f"standard deviation over mean: {listed(varies)}",
             ),
         ),
         remarks=(
-            "The paper calls its ± a standard error; with the ranges it prints, it can only be the standard deviation over "
-            "splits, which stands beside it here.",
+            "The paper calls its ± a standard error. Given the ranges it prints, it can only be the standard deviation over "
+            "splits, so that is what it should be compared with.",
             *_remarks_on_bandwidths({run.name: run for run in runs}),
         ),
         quick=quick,
         shown={
             "bandwidths": "Bandwidths; for TE and CV the mean over splits",
             "splits": "Spread over the splits",
-            "other_rules": "Rules that the paper does not have",
+            "other_rules": "Rules that are not in the paper",
         },
     )
 
@@ -76,9 +76,9 @@ def table1(*, quick: bool = False, random_state: int = 0, runs: Sequence[SetRun]
 def table2(*, quick: bool = False, random_state: int = 0, runs: Sequence[SetRun] | None = None) -> Study:
     """Classification errors at every rule's bandwidth; bandwidths for d' = 1, 2, 3; seconds.
 
-    ``runs`` are results of `run_sets`, if at hand.  Tables: ``errors`` (beside the paper's), ``by_dimension``,
-    ``errors_by_dimension``, ``all_rules_100`` and ``all_rules_10`` (every rule, with so many labels), ``excess`` (over TE),
-    ``seconds``.
+    ``runs`` are the results of `run_sets`, if available.  Tables: ``errors`` (ours and the paper's), ``by_dimension``,
+    ``errors_by_dimension``, ``all_rules_100`` and ``all_rules_10`` (every rule, with 100 or 10 labels), ``excess`` (over
+    TE), ``seconds``.
     """
     runs = run_sets(quick=quick, random_state=random_state) if runs is None else runs
     clocked = [rule for rule in (*PAPER_RULES, *BEYOND_PAPER) if rule != "te"]
@@ -86,7 +86,7 @@ def table2(*, quick: bool = False, random_state: int = 0, runs: Sequence[SetRun]
         name="table2",
         title="Table 2: classification errors, and bandwidths for several d'",
         about=(
-            "Errors in per cent on the unlabeled points, mean of the 12 splits, by the Laplacian classifier at the "
+            "Errors in percent on the unlabeled points, mean of the 12 splits, by the Laplacian classifier at the "
             "bandwidth of each rule; CV and TE at the bandwidth of each split."
         ),
         tables={
@@ -115,22 +115,22 @@ def table2(*, quick: bool = False, random_state: int = 0, runs: Sequence[SetRun]
         },
         claims=(*_claims(runs), *_claims_on_dimensions([run for run in runs if "gc_2" in run.bandwidths])),
         remarks=(
-            "In the right panel of the paper's table the rows of GC and GC⁻¹ seem exchanged for COIL (compare its own Table "
+            "In the right panel of the paper's table the rows of GC and GC⁻¹ seem swapped for COIL (compare its own Table "
             "1), g241c and g241d (compare ours), and so do the two values for Digit1 with d' = 5. They are shown as "
             "printed.",
-            "The paper names neither the number of eigenvectors nor the power and the weight of the penalty of its "
-            "classifier. Here they are chosen by leave-one-out on the labels, and self-weights are dropped.",
+            "The paper does not give the number of eigenvectors of its classifier, nor the power and weight of its penalty. "
+            "Here they are chosen by leave-one-out on the labels, and self-weights are dropped.",
             *_remarks_on_errors({run.name: run for run in runs}),
         ),
         quick=quick,
         shown={
-            "errors": "Error in per cent, 100 labels",
+            "errors": "Error in percent, 100 labels",
             "by_dimension": "Bandwidth for d' = 1, 2, 3 (Digit1 also 5); the paper's rows as printed",
-            "errors_by_dimension": "Error in per cent with ε̂ of d' = 1, 2, 3, and the width of its interval over ε̂",
-            "all_rules_100": "Every rule, 100 labels: error in per cent",
-            "all_rules_10": "Every rule, 10 labels: error in per cent",
-            "excess": "Error above TE's, in points: mean of the sets, and the worst",
-            "seconds": "Seconds of one selection",
+            "errors_by_dimension": "Error in percent with ε̂ of d' = 1, 2, 3, and the width of its interval relative to ε̂",
+            "all_rules_100": "Every rule, 100 labels: error in percent",
+            "all_rules_10": "Every rule, 10 labels: error in percent",
+            "excess": "Error above TE's in percentage points: mean over the sets, and largest",
+            "seconds": "Seconds per selection",
         },
     )
 
@@ -145,7 +145,7 @@ def _close(ratio: float) -> bool:
 
 
 def _over_splits(run: SetRun, rule: str) -> Record:
-    """What TE or CV choose for the splits, and what the paper says about them."""
+    """Bandwidths of TE or CV over the splits, ours and the paper's."""
     found = run.by_split[rule, 100]
     sd = float(found.std(ddof=1))
     return {
@@ -161,7 +161,7 @@ def _over_splits(run: SetRun, rule: str) -> Record:
 
 
 def _width(run: SetRun, rule: str) -> float | None:
-    """Width of the interval over ε̂."""
+    """Width of the interval, relative to ε̂."""
     selection = run.selections.get(rule)
     if selection is None or selection.interval is None:
         return None
@@ -181,7 +181,7 @@ def _by_dimension(run: SetRun, rule: str) -> list[Record]:
 
 
 def _excess(runs: Sequence[SetRun], rule: str) -> Record:
-    """Mean and largest error above TE's over the sets, in points of per cent; None if a set lacks the rule."""
+    """Mean and largest error above TE's over the sets, in percentage points; None if a set lacks the rule."""
     record: Record = {"rule": rule}
     for n in LABEL_COUNTS:
         above = [run.mean_errors[rule, n] - run.mean_errors["te", n] for run in runs if (rule, n) in run.errors]
@@ -205,12 +205,12 @@ def _claims(runs: Sequence[SetRun]) -> tuple[Claim, ...]:
         Claim(
             "GC beats CV on five of six sets",
             sum(difference < 0 for difference in more.values()) >= min(5, len(more)),
-            f"error of GC less that of CV, in points: {listed(more, '+.2f')}",
+            f"error of GC minus that of CV, in percentage points: {listed(more, '+.2f')}",
         ),
         Claim(
             "GC beats CV with 10 labels on most sets",
             sum(difference < 0 for difference in few.values()) > len(few) / 2,
-            f"error of GC less that of CV, in points: {listed(few, '+.2f')}",
+            f"error of GC minus that of CV, in percentage points: {listed(few, '+.2f')}",
         ),
         Claim(
             "CV takes longer than GC",
@@ -226,7 +226,7 @@ def _claims(runs: Sequence[SetRun]) -> tuple[Claim, ...]:
 
 
 def _claims_on_dimensions(runs: Sequence[SetRun]) -> tuple[Claim, ...]:
-    """On the sets for which ε̂ is known for several d'."""
+    """Claims about the sets on which GC was run for several d'."""
     if not runs:
         return ()
     errors = np.array([[run.mean_errors[rule, 100] for rule in GC_DIMENSIONS] for run in runs])
@@ -240,7 +240,7 @@ def _claims_on_dimensions(runs: Sequence[SetRun]) -> tuple[Claim, ...]:
             f"mean error over the sets {', '.join(f'{error:.2f}' for error in errors.mean(axis=0))} % for d' = 1, 2, 3; "
             f"best d': {listed(best, 'd')}",
         ),
-        Claim("ε̂ is much the same for d' = 1, 2, 3", np.median(ratios) < 1.25, f"largest over smallest: {spread(ratios)}"),
+        Claim("ε̂ is nearly the same for d' = 1, 2, 3", np.median(ratios) < 1.25, f"largest over smallest: {spread(ratios)}"),
     )
 
 
@@ -287,11 +287,11 @@ def _remarks_on_errors(runs: Mapping[str, SetRun]) -> Iterator[str]:
     if "coil" in runs:
         local = ", ".join(f"{error['coil', rule]:.1f} % ({rule})" for rule in LOCAL)
         yield (
-            "COIL: closed curves of very different size share one ε. With a bandwidth that varies from place to place the "
+            "COIL: closed curves of very different sizes share one ε. With a bandwidth that varies from place to place the "
             f"error of {error['coil', 'gc']:.1f} % becomes {local}."
         )
     if "bci" in runs:
         yield (
-            "BCI is near chance at any bandwidth that looks at neighborhoods; the larger the bandwidth, the closer the "
-            f"classifier is to a linear one, which suits it: {error['bci', 'median']:.1f} % at the median distance."
+            "BCI is near chance at every local bandwidth. The larger the bandwidth, the closer the classifier is to a "
+            f"linear one, which does better here: {error['bci', 'median']:.1f} % at the median distance."
         )

@@ -1,13 +1,13 @@
-"""Against the truth: how far every rule's ε̂ is from the best ε, on manifolds whose Laplacian is known.
+"""Against the truth: every rule's ε̂ compared with the best ε, on manifolds whose Laplacian is known.
 
-Three errors of L are looked at, each as a function of ε:
+Three errors of L are computed as functions of ε:
 
 - ``eigenvalues``: mean |λ̂_k − λ_k| / λ_k over the first two levels of the spectrum above 0,
 - ``eigenspaces``: root mean square sine of the angles between true eigenfunctions and the space found for their level,
 - ``pointwise``: ‖L f − Δf‖ / ‖Δf‖ for the ambient coordinates f, over all points.
 
-The *regret* of a rule is its error over the least error of any ε.  Eigenfunctions and Δf are those at the points without
-noise.
+The *regret* of a rule is its error divided by the least error of any ε.  True eigenfunctions and Δf are taken at the points
+without noise.
 """
 
 from collections.abc import Callable
@@ -39,13 +39,13 @@ NOISES, QUICK_NOISES = (0.0, 0.02, 0.05), (0.0, 0.05)
 LARGEST, NOISE_OF_LARGEST = 5000, 0.02
 NOISE_DIMS = 5
 DENSITIES = ("uniform", "uneven")
-# Density of the uneven samples: 1 + 0.7 x_1 / max |x_1|, up to 5.7 times as many points in one place as in another.
+# Density of the uneven samples: 1 + 0.7 x_1 / max |x_1|, up to 5.7 times as dense in one place as in another.
 UNEVENNESS = 0.7
-# Rules of the same principle as GC; singer carries GC's answer on few points over to all.
+# Rules based on GC; singer extrapolates the answer of GC on few points to all of them.
 FAMILY = ("gc", "gc_d", "gc_inverse", "gc_first", "gc_drift", "singer")
-# Beyond this many points a rule that multiplies full matrices is left out.
+# Rules that multiply full matrices are left out beyond this many points.
 MOST_POINTS = {"semigroup": 1000}
-# Weights beyond this multiple of ε (2e-9 and less) are left out, where that leaves few pairs.
+# Weights beyond this multiple of ε (2e-9 and less) are left out if ε is below this share of the unit: few pairs are left.
 _REACH, _FEW = 4.5, 0.25
 
 
@@ -132,24 +132,24 @@ def truth(*, quick: bool = False, random_state: int = 0) -> Study:
         name="truth",
         title="Against the truth: the regret of every rule",
         about=(
-            "Circle, sphere S², S³, flat torus in 4-D and torus of revolution (Δf alone), uniform and uneven density, "
+            "Circle, sphere S², S³, flat torus in 4-D and torus of revolution (Δf only), uniform and uneven density, "
             f"{NOISE_DIMS} more dimensions with noise; N = {LARGEST} at noise {NOISE_OF_LARGEST:g} only. "
-            "Regret: error at ε̂ over the least error of any ε; 1 is perfect."
+            "Regret: error at ε̂ divided by the least error of any ε; 1 is perfect."
         ),
         tables=tables,
         claims=_claims(tables),
         quick=quick,
         shown={
-            "regret": "Regret over all samples: median, and the value that 90 % stay below",
-            "by_noise": "Median regret at each noise",
+            "regret": "Regret over all samples: median and 90 % quantile (worst)",
+            "by_noise": "Median regret for each noise level",
             "by_size": "Median regret for each number of points",
-            "optimum": "Median of ε̂ over the best ε",
+            "optimum": "Median of ε̂ / best ε",
         },
     )
 
 
 def draw(manifold: Manifold, density: str, noise: float, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Observed points (n, r) and the same without noise (n, ambient_dim)."""
+    """Observed points (n, r), and the same points without noise (n, ambient_dim)."""
     rng = check_random_state(seed)
     if density == "uniform":
         sample = manifold.make(n, noise, NOISE_DIMS, rng)
@@ -162,7 +162,7 @@ def draw(manifold: Manifold, density: str, noise: float, n: int, seed: int) -> t
 
 
 def _sample(manifold: Manifold, setting: Record, seed: int) -> tuple[list[Record], list[Record]]:
-    """Records of every rule's errors on one sample, and of the errors over ε."""
+    """Errors of every rule on one sample, and the errors as functions of ε."""
     X, clean = draw(manifold, setting["density"], setting["noise"], setting["n_points"], seed)
     errors_at = partial(laplacian_errors, manifold, X, clean, pairs=all_pairs(X))
     chosen = _bandwidths(X, manifold.dim, seed)
@@ -175,7 +175,7 @@ def _sample(manifold: Manifold, setting: Record, seed: int) -> tuple[list[Record
         return min(sorted(curve), key=lambda eps: curve[eps][error])
 
     measured = list(curve[grid[0]])
-    for error in measured:  # once more between the best bandwidth and its neighbors
+    for error in measured:  # refined once between the best bandwidth and its neighbors
         order = sorted(curve)
         at = order.index(best(error))
         for near, far in pairwise(order[max(at - 1, 0) : at + 2]):
@@ -192,7 +192,7 @@ def _sample(manifold: Manifold, setting: Record, seed: int) -> tuple[list[Record
 
 
 def _bandwidths(X: np.ndarray, dim: int, seed: int) -> dict[str, float]:
-    """ε̂ of every rule; ``gc_d`` compares all d tangent directions, ``gc_drift`` also weighs the drift."""
+    """ε̂ of every rule; ``gc_d`` compares all d tangent directions, ``gc_drift`` also includes the drift."""
     rules = {
         "gc": GeometricConsistency(),
         "gc_d": GeometricConsistency(working_dim=dim),
@@ -206,7 +206,7 @@ def _bandwidths(X: np.ndarray, dim: int, seed: int) -> dict[str, float]:
 
 
 def laplacian_errors(manifold: Manifold, X: np.ndarray, clean: np.ndarray, eps: float, *, pairs: Pairs) -> dict[str, float]:
-    """The errors of L at one bandwidth, by name."""
+    """Errors of L at one bandwidth, by name."""
     if len(X) > 1000 and eps < _FEW * pairs.unit:
         pairs = pairs_within(X, _REACH * eps)
     graph = kernel_graph(pairs, eps)
@@ -222,7 +222,7 @@ def laplacian_errors(manifold: Manifold, X: np.ndarray, clean: np.ndarray, eps: 
     for eigenvalue, functions in levels:
         last = first + functions.shape[1]
         off.append(np.abs(spectrum.eigenvalues[first:last] / eigenvalue - 1.0))
-        # Orthonormal in the inner product in which eigenvectors are.
+        # Orthonormal in the inner product of the eigenvectors.
         exact = np.linalg.qr(functions * np.sqrt(spectrum.mass)[:, None])[0]
         found = spectrum.vectors[:, first:last] * np.sqrt(spectrum.mass)[:, None]
         sines.append(1.0 - ((found.T @ exact) ** 2).sum(axis=0))
@@ -247,7 +247,7 @@ def _summary(errors: list[Record], by: str | None = None, **statistics: Callable
 
 
 def _optimum(errors: list[Record]) -> list[Record]:
-    """Median of ε̂ over the best ε, for each rule and error."""
+    """Median of ε̂ divided by the best ε, for each rule and error."""
 
     def median(rows: list[Record]) -> float:
         return float(np.median(column(rows, "bandwidth") / column(rows, "best_bandwidth")))
@@ -275,18 +275,17 @@ def _claims(tables: dict[str, list[Record]]) -> tuple[Claim, ...]:
             f"{gc_d['eigenvalues_worst']:.2f} and {gc['eigenvalues_worst']:.2f}",
         ),
         Claim(
-            "no rule outside its family comes as close for eigenvalues",
+            "no rule outside the GC family comes as close for eigenvalues",
             gc["eigenvalues_median"] < others[least],
             f"the next is {least} with {others[least]:.2f}",
         ),
         Claim(
-            "values of L point by point want a larger ε",
+            "pointwise values of L need a larger ε",
             optimum["pointwise"] < 0.8,
-            f"ε̂ is {optimum['pointwise']:.2f} of the best for them, in the median; the regret "
-            f"{gc_d['pointwise_median']:.1f}",
+            f"ε̂ is {optimum['pointwise']:.2f} of the best ε in the median; median regret {gc_d['pointwise_median']:.1f}",
         ),
         Claim(
-            "weighing the drift as well lowers that regret",
+            "including the drift lowers that regret",
             all(drift[f"pointwise_{name}"] < gc_d[f"pointwise_{name}"] for name in ("median", "worst")),
             f"median {gc_d['pointwise_median']:.2f} → {drift['pointwise_median']:.2f}, 90 % of samples below "
             f"{gc_d['pointwise_worst']:.1f} → {drift['pointwise_worst']:.1f}; for eigenvalues it rises to "
