@@ -40,7 +40,7 @@ def solvers():
     X = hourglass(100_000)
     for n_neighbors in (30, 100):
         pairs = nearest_pairs(X, n_neighbors)
-        bandwidth = geolap.GeometricConsistency(neighbors=pairs, random_state=0).fit(X).bandwidth_
+        bandwidth = geolap.GeometricConsistency(n_neighbors=n_neighbors, random_state=0).fit(X).bandwidth_
         graph = kernel_graph(pairs, bandwidth)
         for k in (3, 10, 30):
             for solver in ("lanczos", "lobpcg"):

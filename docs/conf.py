@@ -1,4 +1,4 @@
-"""Sphinx: how the pages of this folder and the docstrings become a site.  ``make docs`` builds it into docs/_build/html."""
+"""Sphinx configuration.  ``make docs`` builds the site from these pages and the docstrings into docs/_build/html."""
 
 import sys
 from importlib.util import find_spec
@@ -31,7 +31,7 @@ templates_path = ["_templates"]
 
 autosummary_generate = True
 autodoc_typehints = "none"
-numpydoc_show_class_members = False  # the template of a class lists them
+numpydoc_show_class_members = False  # the class template lists them
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -52,7 +52,7 @@ html_static_path = ["_static", *(f"{place}/static" for place in mathjax.submodul
 mathjax_path = "mathjax/tex-chtml.js"  # formulas need no network
 html_css_files = ["style.css"]
 html_show_sourcelink = False
-html_sidebars = {"quick_start": [], "changelog": []}  # pages without others beneath them
+html_sidebars = {"quick_start": [], "changelog": []}  # pages without subpages
 html_theme_options = {
     "logo": {"text": "geolap"},
     "navbar_align": "left",

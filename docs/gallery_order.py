@@ -1,4 +1,4 @@
-"""The order of the gallery: from the first thing to try to what needs other machines."""
+"""The order of the gallery: the first examples to try come first, those that need special hardware last."""
 
 ORDER = (
     "plot_digits.py",
@@ -15,7 +15,7 @@ ORDER = (
 
 
 class GalleryOrder:
-    """Sorts files by their place in `ORDER`."""
+    """Sorts files by their position in `ORDER`."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -1,9 +1,9 @@
 """
-On a cluster, with Dask
-=======================
+On a cluster with Dask
+======================
 
-A dask array is worked on chunk by chunk, on threads or on the workers of a cluster.  What comes back are sums, so no machine
-needs to hold the points.
+geolap processes a dask array chunk by chunk, on threads or on the workers of a cluster.  Workers return only sums, so no
+machine needs to hold all points.
 """
 
 import tempfile
@@ -31,11 +31,11 @@ if __name__ == "__main__":  # workers are processes that import this file
     print(f"{time.perf_counter() - start:.0f} s in memory:      ε̂ = {in_memory.bandwidth:.4g}")
 
 # %%
-# On two cores that others were using, too:
+# On two cores shared with other work:
 #
 # .. code-block:: text
 #
 #     141 s on two workers: ε̂ = 0.1403
 #     81 s in memory:      ε̂ = 0.1403
 #
-# A cluster pays where the points do not fit into one machine; here they do.  See :doc:`/scale`.
+# A cluster pays off when the points do not fit into the memory of one machine; here they do.  See :doc:`/scale`.

@@ -2,8 +2,8 @@
 On a GPU
 ========
 
-The array decides where the work is done: a torch tensor or a CuPy array on a GPU is worked on there.  All 10¹² pairs of a
-million points count.
+The type of the array decides where the work is done: a torch tensor or a CuPy array on a GPU is processed there.  The sums
+run over all 10¹² pairs of a million points.
 """
 
 import time
@@ -20,11 +20,11 @@ selection = geolap.select_bandwidth(on_gpu, random_state=0)
 print(f"{time.perf_counter() - start:.1f} s, ε̂ = {selection.bandwidth:.4g}, {selection.status.name.lower()}")
 
 # %%
-# On one NVIDIA H200, once a first call has compiled the kernel:
+# On one NVIDIA H200, after a first call has compiled the kernel:
 #
 # .. code-block:: text
 #
 #     11.4 s, ε̂ = 0.09237, interior
 #
-# Estimators take the same tensor: the bandwidth is chosen on the GPU, the graph is built on the host.  More figures, and how
-# exact single precision is, in :doc:`/benchmarks`.
+# Estimators take the same tensor: the bandwidth is chosen on the GPU, and the graph is built on the host.
+# :doc:`/benchmarks` has more figures, and the accuracy of single precision.

@@ -2,7 +2,8 @@
 A million points
 ================
 
-A bandwidth and a map of a million points on two cores.  What it will take is told before the work begins.
+A bandwidth and a map of a million points on two cores.  :func:`geolap.forecast` estimates time and memory before the
+work begins.
 """
 
 import time
@@ -19,19 +20,19 @@ print(f"{time.perf_counter() - start:.0f} s")
 print(gc.selection_.explain())
 
 # %%
-# A map of all points, over a graph that 20 000 of them carry.  The bandwidth and the degrees are those of all points; the
-# others get their coordinates by Nyström extension.
+# A map of all points from a graph on 20 000 landmarks.  The bandwidth and the degrees are those of all points; the other
+# points get their coordinates by Nyström extension.
 
 start = time.perf_counter()
 eigenmap = geolap.LaplacianEigenmap(3, gc.bandwidth_, n_landmarks=20_000, random_state=0).fit(X)
 print(f"{time.perf_counter() - start:.0f} s, {eigenmap.embedding_.shape}, eigenvalues {eigenmap.eigenvalues_.round(3)}")
 
 # %%
-# On two cores that others were using, too:
+# On two cores shared with other work:
 #
 # .. code-block:: text
 #
-#     selection: neighbors: about 36 s and 715 MB of memory
+#     selection: cells: about 36 s and 715 MB of memory
 #     map:       landmarks: about 65 s and 1.35 GB of memory
 #     106 s
 #     Bandwidth 0.09225 (method gc)

@@ -2,7 +2,7 @@
 Choosing λ and k
 ================
 
-The criterion that chooses ε can choose other parameters of the graph with it: here λ, the power of the degrees that is
+The criterion that chooses ε can choose other parameters of the graph as well: here λ, the power of the degrees that is
 divided out, and k of the k-nearest-neighbor graph.
 """
 
@@ -23,13 +23,13 @@ for ax, parameters in zip(axes, ({"renormalization": (0, 1.5)}, {"n_neighbors": 
         best = "  best" if row["score"] == search.best_score_ else ""
         print(f"{row[name]:16.3g}{row['bandwidth']:11.3g}{row['score']:12.4f}{best}")
     gain = search.gain_
-    print(f"gain over ε alone: {gain.distortion:.4f} ± {gain.noise:.4f}, {'clear' if gain.clear else 'not clear'}\n")
+    print(f"gain over ε alone: {gain.score:.4f} ± {gain.noise:.4f}, {'clear' if gain.clear else 'not clear'}\n")
     ax.plot([row[name] for row in rows], [row["score"] for row in rows], "o-", ms=4)
     ax.set(xlabel=name, ylabel="distortion at the best ε", ylim=(0, None))
 
 # %%
-# λ gains something on paper, yet not towards λ = 1, the value that removes the density of the points: D measures second
-# moments of P, while λ acts on first ones, so this is not evidence about density.  Of neighbors, a surface wants as many as
-# it can get.  See :doc:`/estimators` for what that means on real data.
+# λ lowers D, but not toward λ = 1, the value that removes the density of the points: D measures second moments
+# of P, while λ acts on first ones, so this is not evidence about density.  For a surface, the more neighbors the better.
+# See :doc:`/estimators` for what that means on real data.
 
 plt.show()

@@ -2,7 +2,7 @@
 A bandwidth for handwritten digits
 ==================================
 
-scikit-learn's 1797 images of 8×8 pixels: points in 64 dimensions, and nothing known about their scale.
+scikit-learn's 1797 images of 8×8 pixels are points in 64 dimensions, and nothing is known about their scale.
 """
 
 import time
@@ -22,20 +22,21 @@ print(selection.explain())
 
 # %%
 # The curve has two minima.  At the one on the right, neighborhoods hold three quarters of all images: nothing local is
-# measured there, and it is not taken, although it is nearly as low.  On other data it is often the lower one.
+# measured there, so it is not accepted, although it is nearly as low.  On other data it is often the lower one.
 
 _, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 selection.plot(ax=ax)
 ax.set_title("Handwritten digits, 1797 images of 8×8 pixels", loc="left", fontsize=10)
 
 # %%
-# Other programs write the same kernel in other ways (see :doc:`/conversions`).  The default there, 1/n_features, is far off:
+# Other programs write the same kernel in other ways (see :doc:`/conversions`).  scikit-learn's default, 1/n_features, is
+# far off:
 
 gamma = geolap.convert_bandwidth(selection.bandwidth, target="gamma")
 print(f"For scikit-learn's rbf kernels that is gamma = {gamma:.3g} (their default is {1 / X.shape[1]:.3g}).")
 
 # %%
-# What the graph at this bandwidth is like, before it is built, and a map of the digits:
+# The health of the graph at this bandwidth, computed before the graph is built, and a map of the digits:
 
 print(geolap.graph_health(X, selection.bandwidth, random_state=0))
 

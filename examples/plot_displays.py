@@ -2,8 +2,8 @@
 Six displays
 ============
 
-Every result can be drawn; the displays of :mod:`geolap.display.plots` follow scikit-learn's habit.
-Here all six on a swiss roll.
+Every result can be drawn: the displays of :mod:`geolap.display.plots` follow the style of scikit-learn's.
+This example shows all six on a swiss roll.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Digits from 100 labels
 ======================
 
-1797 handwritten digits, of which 100 have a label.  The bandwidth comes from geometry, everything else from leave-one-out on
-the labels.
+Of 1797 handwritten digits, 100 have a label.  The bandwidth comes from geometry, everything else from leave-one-out on the
+labels.
 """
 
 import matplotlib.pyplot as plt
@@ -22,14 +22,14 @@ right = (model.transduction_ == truth)[y < 0]
 print(f"bandwidth {model.bandwidth_:.3g}, {100 * right.mean():.1f} % of the other {right.size} digits are right")
 
 # %%
-# Probabilities tell what to trust:
+# Probabilities tell which predictions to trust:
 
 confidence = model.predict_proba(X)[y < 0].max(axis=1)
 sure = confidence > 0.9
 print(f"where the probability is above 0.9 ({100 * sure.mean():.0f} % of them): {100 * right[sure].mean():.1f} %")
 
 # %%
-# The least certain ones, with the answer, and the truth where it differs:
+# The least certain digits, with the prediction, and the truth where it differs:
 
 unlabeled = np.flatnonzero(y < 0)
 figure, axes = plt.subplots(2, 8, figsize=(8, 2.6), layout="constrained")

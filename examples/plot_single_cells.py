@@ -1,8 +1,8 @@
 """
-Single cells, with scanpy
-=========================
+Single cells with scanpy
+========================
 
-700 blood cells, with principal components, as they come with scanpy.  geolap reads and writes the same AnnData object.
+700 blood cells with principal components, a data set of scanpy.  geolap reads and writes the same AnnData object.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ geolap.anndata.select(adata, n_pcs=10, random_state=0)
 print(geolap.anndata.selection(adata).explain())
 
 # %%
-# Cells are dense here and rare there, and some stand alone at any one bandwidth.  A bandwidth that varies with the distance
-# to the seventh neighbor fits the metric better (the score is lower), and keeps everyone connected.
+# The density of cells varies, and with any single bandwidth some cells are isolated.  A bandwidth that varies with the
+# distance to the seventh neighbor fits the metric better (the score is lower), and keeps all cells connected.
 
 geolap.anndata.embed(adata, n_pcs=10, n_components=6, local_scale=7, random_state=0)
 print(geolap.anndata.selection(adata).explain())
@@ -30,8 +30,8 @@ sc.tl.leiden(adata, flavor="igraph", n_iterations=2, directed=False)
 print(adata.obs["leiden"].value_counts().to_dict())
 
 # %%
-# The map, colored by the cell types that came with the data.  Its first coordinate sets the rare CD34+ cells apart from all
-# others; the next two show the others.
+# The map, colored by the cell types of the data set.  Its first coordinate separates the rare CD34+ cells from all others;
+# the next two show the others.
 
 # sphinx_gallery_thumbnail_number = 2
 figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
@@ -44,5 +44,5 @@ ax.set(xticks=[], yticks=[], xlabel="second coordinate", ylabel="third")
 plt.show()
 
 # %%
-# The other way round, a graph that ``sc.pp.neighbors`` found is used with ``neighbors_key="neighbors"``, or in any estimator
-# as ``neighbors=adata.obsp["distances"]``.
+# Conversely, ``neighbors_key="neighbors"`` uses a graph that ``sc.pp.neighbors`` found; any estimator takes it as
+# ``neighbors=adata.obsp["distances"]``.

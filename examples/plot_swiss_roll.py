@@ -2,7 +2,7 @@
 True lengths on a rolled-up strip
 =================================
 
-A map of the swiss roll distorts lengths.  The Riemannian metric G of the map knows by how much, and puts them right.
+A map of the swiss roll distorts lengths.  The Riemannian metric G of the map measures the distortion and corrects it.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +15,8 @@ roll = geolap.datasets.make_swiss_roll(4000, random_state=0)
 X = roll.data
 
 # %%
-# Both directions of the strip matter here, so the bandwidth is selected with ``working_dim=2``: with one direction compared,
-# the flat one across the strip would decide, and ε̂ would be so large that layers touch.
+# Both directions of the strip matter here, so the bandwidth is selected with ``working_dim=2``.  If only one direction were
+# compared, the flat one across the strip would decide, and ε̂ would be so large that layers touch.
 
 model = geolap.GraphLaplacian(geolap.GeometricConsistency(working_dim=2, random_state=0)).fit(X)
 eigenmap = geolap.LaplacianEigenmap(n_components=5, bandwidth=model.bandwidth_).fit(X)
@@ -24,7 +24,7 @@ metric = geolap.riemannian_metric(eigenmap.embedding_, model.laplacian_, intrins
 print(f"bandwidth {model.bandwidth_:.3g}; layers of the roll are {2 * np.pi:.3g} apart")
 
 # %%
-# Shortest paths along the data, between pairs of points at random:
+# Shortest paths along the data between random pairs of points:
 
 graph = kneighbors_graph(X, 15)
 paths = []
@@ -37,7 +37,7 @@ for i, j in np.random.default_rng(0).choice(len(X), (6, 2), replace=False):
     paths.append(path)
 
 # %%
-# The longest of the paths, on the roll and on the map.  The strip is four times as long as wide, so that the first three
+# The longest of the paths, on the roll and on the map.  The strip is four times as long as it is wide, so the first three
 # coordinates of the map only bend it along its length; the fourth goes across.
 
 longest = max(paths, key=metric.length)

@@ -2,7 +2,8 @@
 The metric of a map of the torus
 ================================
 
-Where does a map stretch, where does it shrink?  √det G is the area on the data of a unit of area on the map, at every point.
+Where does a map stretch, and where does it shrink?  At every point, √det G is the area on the data of a unit of area on
+the map.
 """
 
 import matplotlib.pyplot as plt
@@ -17,9 +18,9 @@ model = geolap.GraphLaplacian(geolap.GeometricConsistency(working_dim=2, random_
 print(model.selection_.explain())
 
 # %%
-# The torus seen from above is a map that we understand: a ring, on which the upper half of the tube lies over the lower.
-# Where the tube is level the map is true, √det G = 1; where the tube is steep, at both rims, a unit of area on the map holds
-# much more of the torus.  The exact value is ``1/|sin a|``, with a the angle around the tube from the outer rim.
+# The torus seen from above is a simple map: a ring, on which the upper half of the tube lies over the lower.  Where the tube
+# is level the map is true, √det G = 1.  Where the tube is steep, at both rims, a unit of area on the map holds much more of
+# the torus.  The exact value is ``1/|sin a|``, with a the angle around the tube from the outer rim.
 
 flat = geolap.riemannian_metric(X[:, :2], model.laplacian_, intrinsic_dim=2)
 angle = torus.coordinates[:, 0]
@@ -30,7 +31,7 @@ low, middle, high = np.quantile(ratio, [0.25, 0.5, 0.75])
 print(f"found over exact, away from the rims: {middle:.3f} (quartiles {low:.3f} and {high:.3f})")
 
 # %%
-# Ellipses of H show the unit circle of the data as the map draws it, for some points of the upper half.
+# Ellipses of H show how the unit circle of the data appears on the map, for some points of the upper half.
 
 upper = np.flatnonzero(X[:, 2] > 0)
 chosen = np.random.default_rng(0).choice(upper, 130, replace=False)

@@ -70,7 +70,7 @@ def test_bandwidths(bandwidths, sentence):
 
 
 @pytest.mark.parametrize(
-    "call", [lambda X, d: geolap.distortion(X, 0.5, d), lambda X, d: geolap.select_bandwidth(X, working_dim=d)]
+    "call", [lambda X, d: geolap.distortion(X, 0.5, working_dim=d), lambda X, d: geolap.select_bandwidth(X, working_dim=d)]
 )
 @pytest.mark.parametrize(
     ("X", "working_dim", "sentence"),
@@ -92,11 +92,11 @@ def test_working_dim(call, X, working_dim, sentence):
 @pytest.mark.parametrize(
     ("sample", "sentence"),
     [
-        (0, r"the number of evaluation points must be a whole number of at least 1; 0 was given"),
+        (0, r"sample must be a 1-D sequence of row indices; shape \(\) .* or n_sample for random points"),
         ([0, 20], r"row indices from 0 to 19; 0 to 20 were given"),
         ([-1], r"row indices from 0 to 19"),
-        ([0.5], r"sample must be None, a number of points or a 1-D sequence of row indices; shape \(1,\) and dtype float64"),
-        ([], r"sample must be None"),
+        ([0.5], r"sample must be a 1-D sequence of row indices; shape \(1,\) and dtype float64"),
+        ([], r"sample must be a 1-D sequence of row indices; shape \(0,\)"),
     ],
 )
 def test_sample(sample, sentence):

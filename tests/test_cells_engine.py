@@ -1,4 +1,4 @@
-"""The neighbors engine against the tiled one, and the cells it stands on against plain sums."""
+"""The cells engine against the tiled one, and the cells it stands on against plain sums."""
 
 import numpy as np
 import pytest
@@ -7,15 +7,16 @@ from scipy.spatial.distance import cdist
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere, make_torus
-from geolap.engines import CellsEngine, DenseEngine, TiledEngine, make_engine, neighbors
+from geolap.engines import CellsEngine, DenseEngine, TiledEngine, make_engine
 from geolap.engines.gaussian_cells import Boxes, Cells, runs_of
 from geolap.laplacian import LocalScale
 from geolap.metric import departure
+from geolap.specification import GraphSpec
 
 
 @pytest.fixture(autouse=True)
 def estimates_however_few_pairs(monkeypatch):
-    monkeypatch.setattr(neighbors, "_FEW_PAIRS", 0)
+    monkeypatch.setattr("geolap.engines.cells._FEW_PAIRS", 0)
 
 
 @pytest.fixture
@@ -95,7 +96,7 @@ def test_D_is_that_of_the_tiled_engine(dim, r):
 
 
 def test_columns_are_a_sample_only_where_neighborhoods_are_large(monkeypatch):
-    monkeypatch.setattr(neighbors, "ENOUGH_COLUMNS", 300)
+    monkeypatch.setattr("geolap.engines.cells.ENOUGH_COLUMNS", 300)
     X = make_sphere(12_000, random_state=0).data
     engine = CellsEngine(X)
     places = np.arange(0, 12_000, 100)
@@ -146,9 +147,9 @@ def test_duplicates_outliers_and_isolated_points(rng):
 
 def test_selection_is_near_the_exact_one_and_reproducible():
     X = make_hourglass(5000, noise=0.01, noise_dims=10, random_state=0).data
-    estimate = geolap.GeometricConsistency(engine="cells", n_sample=100, random_state=0)
+    estimate = geolap.GeometricConsistency(engine="cells", n_n_sample=100, random_state=0)
     found, again = estimate.fit(X).selection_, estimate.fit(X).selection_
-    exact = geolap.GeometricConsistency(exact=True, n_sample=100, random_state=0).fit(X).selection_
+    exact = geolap.GeometricConsistency(exact=True, n_n_sample=100, random_state=0).fit(X).selection_
     assert found.bandwidth == pytest.approx(exact.bandwidth, rel=0.05)
     assert found.bandwidth == again.bandwidth
     assert found.status is exact.status
@@ -159,16 +160,16 @@ def test_selection_is_near_the_exact_one_and_reproducible():
 def test_size_decides_and_exact_overrides():
     X = np.random.default_rng(0).standard_normal((30_001, 2))
     assert isinstance(make_engine(X), CellsEngine)
-    assert isinstance(make_engine(X, exact=True), TiledEngine)
+    assert isinstance(make_engine(X, GraphSpec(exact=True)), TiledEngine)
     assert isinstance(make_engine(X[:30_000]), TiledEngine)
     with pytest.raises(ValueError, match="exact=True needs an engine that visits all pairs"):
-        make_engine(X, "cells", exact=True)
+        make_engine(X, GraphSpec(engine="cells", exact=True))
 
 
 def test_distortion_takes_exact():
     X = make_torus(1500, random_state=0).data
-    estimated = geolap.distortion(X, [0.5, 1.0], sample=100, random_state=0, engine="cells")
-    exact = geolap.distortion(X, [0.5, 1.0], sample=100, random_state=0, exact=True)
+    estimated = geolap.distortion(X, [0.5, 1.0], n_sample=100, random_state=0, engine="cells")
+    exact = geolap.distortion(X, [0.5, 1.0], n_sample=100, random_state=0, exact=True)
     np.testing.assert_allclose(estimated.mean, exact.mean, rtol=0.02)
     assert exact.degree_error is None
     assert estimated.degree_error.shape == (2,)
@@ -177,5 +178,5 @@ def test_distortion_takes_exact():
 def test_more_evaluation_points_than_are_held_at_once(monkeypatch):
     X = make_torus(1500, random_state=0).data
     whole = geolap.distortion(X, [0.5], engine="cells").per_point
-    monkeypatch.setattr(neighbors, "_ROWS", 100)
+    monkeypatch.setattr("geolap.engines.cells._ROWS", 100)
     np.testing.assert_array_equal(geolap.distortion(X, [0.5], engine="cells").per_point, whole)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import geolap
-from geolap import validation
 from geolap.datasets import make_hourglass, make_torus
 from geolap.engines import TiledEngine, chunked
 from geolap.metric import departure
+from geolap.points import Points, is_chunked
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -43,7 +43,7 @@ def test_selection_on_a_cluster_is_that_of_numpy(cluster, torus, dim):
 
 
 def test_a_worker_killed_in_mid_run_changes_nothing(cluster, torus):
-    expected = geolap.distortion(torus, np.geomspace(0.2, 2.0, 8), sample=200, random_state=0)
+    expected = geolap.distortion(torus, np.geomspace(0.2, 2.0, 8), n_sample=200, random_state=0)
     before = dict(cluster.run(os.getpid))
     started = []
 
@@ -55,7 +55,7 @@ def test_a_worker_killed_in_mid_run_changes_nothing(cluster, torus):
 
     killer = threading.Thread(target=kill)
     killer.start()
-    found = geolap.distortion(da.from_array(torus, chunks=(100, 3)), np.geomspace(0.2, 2.0, 8), sample=200, random_state=0)
+    found = geolap.distortion(da.from_array(torus, chunks=(100, 3)), np.geomspace(0.2, 2.0, 8), n_sample=200, random_state=0)
     killer.join()
     assert started
     cluster.wait_for_workers(2)
@@ -78,8 +78,8 @@ def test_sums_and_distances_without_a_cluster(torus):
 
 @pytest.mark.parametrize("settings", [{"cutoff": 2.5}, {"renormalization": 0.5}, {"squared": True}, {"dual": False}])
 def test_parameters_mean_the_same(torus, settings):
-    plain = geolap.distortion(torus, [0.3, 0.8], sample=60, random_state=0, **settings)
-    found = geolap.distortion(da.from_array(torus, chunks=(900, 3)), [0.3, 0.8], sample=60, random_state=0, **settings)
+    plain = geolap.distortion(torus, [0.3, 0.8], n_sample=60, random_state=0, **settings)
+    found = geolap.distortion(da.from_array(torus, chunks=(900, 3)), [0.3, 0.8], n_sample=60, random_state=0, **settings)
     np.testing.assert_allclose(found.mean, plain.mean, rtol=1e-8)
 
 
@@ -105,14 +105,14 @@ def test_every_point_is_in_one_cell_and_cells_are_even():
 
 
 def test_a_large_memory_mapped_file_is_read_in_chunks(tmp_path, monkeypatch, torus):
-    monkeypatch.setattr(validation, "_LARGE_FILE", 10_000)
-    monkeypatch.setattr(validation, "_CHUNK", 20_000)
+    monkeypatch.setattr("geolap.points._LARGE_FILE", 10_000)
+    monkeypatch.setattr("geolap.points._CHUNK", 20_000)
     np.save(tmp_path / "points.npy", torus)
     gc = geolap.GeometricConsistency(n_sample=50, random_state=0)
     for order in ("C", "F"):
         np.save(tmp_path / "points.npy", np.asarray(torus, order=order))
         points = np.load(tmp_path / "points.npy", mmap_mode="r")
-        assert validation.is_chunked(validation.check_points(points, keep_device=True))
+        assert is_chunked(Points.of(points, keep_device=True).given)
         assert gc.fit(points).bandwidth_ == pytest.approx(gc.fit(torus).bandwidth_, rel=1e-8)
     assert gc.fit(points[100:]).bandwidth_ == pytest.approx(gc.fit(torus[100:]).bandwidth_, rel=1e-8)
 
@@ -120,8 +120,8 @@ def test_a_large_memory_mapped_file_is_read_in_chunks(tmp_path, monkeypatch, tor
 def test_zarr_through_dask(tmp_path, torus):
     pytest.importorskip("zarr")
     da.from_array(torus, chunks=(800, 3)).to_zarr(str(tmp_path / "points.zarr"))
-    found = geolap.distortion(da.from_zarr(str(tmp_path / "points.zarr")), [0.5], sample=50, random_state=0)
-    np.testing.assert_allclose(found.mean, geolap.distortion(torus, [0.5], sample=50, random_state=0).mean, rtol=1e-8)
+    found = geolap.distortion(da.from_zarr(str(tmp_path / "points.zarr")), [0.5], n_sample=50, random_state=0)
+    np.testing.assert_allclose(found.mean, geolap.distortion(torus, [0.5], n_sample=50, random_state=0).mean, rtol=1e-8)
 
 
 def test_faults_are_sentences(torus):
@@ -133,15 +133,15 @@ def test_faults_are_sentences(torus):
         gc.fit(X[X[:, 0] > 0])
     with pytest.raises(ValueError, match="chunk 1 of 3 is empty"):
         gc.fit(X.rechunk(((700, 0, 1800), 3)))
-    with pytest.raises(ValueError, match="must be finite; rows 700 to 1399 hold NaN or inf"):
+    with pytest.raises(ValueError, match="must be finite; rows 700 to 1399 contain NaN or inf"):
         gc.fit(da.from_array(np.where(np.arange(2500)[:, None] == 800, np.nan, torus), chunks=(700, 3)))
     with pytest.raises(ValueError, match="2-D array"):
         gc.fit(X[:, 0])
     with pytest.raises(ValueError, match="Complex data not supported"):
         gc.fit(X.astype(complex))
-    with pytest.raises(ValueError, match="A dask array is worked on chunk by chunk"):
+    with pytest.raises(ValueError, match="A dask array is processed chunk by chunk"):
         geolap.GeometricConsistency(engine="dense").fit(X)
-    with pytest.raises(ValueError, match="A dask array is worked on chunk by chunk"):
+    with pytest.raises(ValueError, match="A dask array is processed chunk by chunk"):
         geolap.GeometricConsistency(n_neighbors=10).fit(X)
 
 

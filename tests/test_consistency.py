@@ -201,7 +201,7 @@ def test_any_magnitude_works(magnitude):
 
 def test_the_sample_is_reproducible_and_random():
     X = make_hourglass(300, random_state=0).data
-    a, b, c = (geolap.distortion(X, 0.4, sample=50, random_state=s).sample for s in (1, 1, 2))
+    a, b, c = (geolap.distortion(X, 0.4, n_sample=50, random_state=s).sample for s in (1, 1, 2))
     np.testing.assert_array_equal(a, b)
     assert set(a) != set(c)
     assert len(set(a)) == 50
@@ -219,9 +219,9 @@ def test_safe_to_call_from_several_threads():
 
     X = make_hourglass(900, noise=0.01, noise_dims=20, random_state=0).data
     blas = [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info() if lib["user_api"] == "blas"]
-    expected = geolap.distortion(X, [0.2, 0.5], sample=60, random_state=0).per_point
+    expected = geolap.distortion(X, [0.2, 0.5], n_sample=60, random_state=0).per_point
     with ThreadPoolExecutor(4) as pool:
-        runs = list(pool.map(lambda _: geolap.distortion(X, [0.2, 0.5], sample=60, random_state=0).per_point, range(8)))
+        runs = list(pool.map(lambda _: geolap.distortion(X, [0.2, 0.5], n_sample=60, random_state=0).per_point, range(8)))
     for run in runs:
         np.testing.assert_array_equal(run, expected)
     assert [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info() if lib["user_api"] == "blas"] == blas

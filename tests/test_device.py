@@ -69,7 +69,7 @@ def test_selection_is_the_same_on_every_engine():
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is here")
 def test_a_device_engine_without_a_device_says_so():
     X = make_sphere(200, random_state=0).data
-    with pytest.warns(UserWarning, match=r"engine='device' is for points on a GPU; torch .* sees none here"):
+    with pytest.warns(UserWarning, match=r"engine='device' is for points on a GPU; torch .* finds none and uses the CPU"):
         found = geolap.distortion(X, [0.3], engine="device")
     np.testing.assert_allclose(found.mean, geolap.distortion(X, [0.3]).mean, rtol=1e-9)
 
@@ -129,7 +129,7 @@ def test_out_of_memory_means_smaller_tiles():
     def never(rows):
         raise torch.OutOfMemoryError("too much")
 
-    with pytest.raises(MemoryError, match=r"The device must have room for some numbers beside the points; it has not"):
+    with pytest.raises(MemoryError, match=r"The device needs some free memory in addition to the points"):
         engine._by_rows(never, np.arange(100))
 
 

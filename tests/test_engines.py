@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from geolap.datasets import make_hourglass, make_sphere
 from geolap.engines import DenseEngine, TiledEngine, make_engine
 from geolap.metric import departure
+from geolap.specification import GraphSpec
 
 
 def both(X, bandwidths, sample, working_dim, cutoff=None, renormalization=1.0):
@@ -143,7 +144,7 @@ def test_no_matrix_of_all_pairs_is_held():
 )
 def test_wrong_engine_parameters_are_named(params, sentence):
     with pytest.raises(ValueError, match=sentence):
-        make_engine(np.eye(3), **params)
+        make_engine(np.eye(3), GraphSpec(**params))
 
 
 def test_memory_does_not_grow_with_bandwidths_that_share_no_ladder():

@@ -222,13 +222,13 @@ def test_bad_parameters_are_answered_in_words(params, X, sentence, sphere):
 
 
 def test_too_many_entries_are_forecast(sphere, monkeypatch):
-    monkeypatch.setattr("geolap.estimators.laplacian._MOST_ENTRIES", 10_000)
+    monkeypatch.setattr("geolap.graphs.build._MOST_ENTRIES", 10_000)
     with pytest.raises(ValueError, match=r"cut off at 3·ε = 1\.5 this one would have about .* GiB, .*\): set n_neighbors"):
         geolap.GraphLaplacian(0.5, cutoff=3.0).fit(sphere)
     # Where ε is ours to choose, nearest neighbors take the place of the cut-off, and ε is that of their graph.
-    monkeypatch.setattr("geolap.estimators.laplacian._MOST_POINTS_OF_FULL", 100)
-    monkeypatch.setattr("geolap.estimators.laplacian._NEIGHBORS_INSTEAD", 20)
-    monkeypatch.setattr("geolap.estimators.laplacian._MOST_ENTRIES", 40 * len(sphere))
+    monkeypatch.setattr("geolap.graphs.build._MOST_POINTS_OF_FULL", 100)
+    monkeypatch.setattr("geolap.graphs.build._NEIGHBORS_INSTEAD", 20)
+    monkeypatch.setattr("geolap.graphs.build._MOST_ENTRIES", 40 * len(sphere))
     with pytest.warns(UserWarning, match=r"each point is joined with its 20 nearest instead, at a bandwidth for that graph"):
         model = geolap.GraphLaplacian(random_state=0).fit(sphere)
     assert (model.n_neighbors_, model.cutoff_) == (20, None)

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import geolap
 from geolap import GeometricConsistency, Status, select_bandwidth
 from geolap.datasets import make_dome, make_hourglass, make_sphere
-from geolap.selectors.geometric_consistency import _Between
+from geolap.least_distortion import _Between
 
 
 @parametrize_with_checks([GeometricConsistency(n_sample=20, random_state=0)])

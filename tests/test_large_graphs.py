@@ -6,17 +6,18 @@ from scipy import sparse
 from scipy.spatial import procrustes
 
 import geolap
-from geolap import graph_laplacian, spectrum
 from geolap.datasets import make_hourglass, make_sphere
-from geolap.engines import pairs
+from geolap.graphs import build, neighbors, spectrum
+from geolap.graphs.distances import _symmetric
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.spectrum import smooth_spectrum
+from geolap.pairs import ZERO
 
 
 @pytest.fixture(scope="module")
 def graph():
     X = make_hourglass(1200, noise=0.01, random_state=0).data
-    return kernel_graph(pairs.nearest_pairs(X, 15), 0.1)
+    return kernel_graph(neighbors.nearest_pairs(X, 15), 0.1)
 
 
 def test_solvers_agree(graph):
@@ -40,7 +41,7 @@ def test_lobpcg_with_local_scales():
     pytest.importorskip("pyamg")
     X = make_sphere(3000, random_state=0).data
     scale = geolap.neighbor_scale(X, 20, intrinsic_dim=2)
-    scaled = kernel_graph(pairs.nearest_pairs(X, 20).scaled(scale.rho), 0.1, scale=scale)
+    scaled = kernel_graph(neighbors.nearest_pairs(X, 20).scaled(scale.rho), 0.1, scale=scale)
     one, other = (smooth_spectrum(scaled, 4, solver=solver) for solver in ("lobpcg", "lanczos"))
     np.testing.assert_allclose(one.eigenvalues, other.eigenvalues, rtol=1e-6, atol=1e-9)
 
@@ -66,7 +67,7 @@ def test_a_chain_is_factorized_where_lanczos_does_not_converge(monkeypatch):
     called = []
     plain = spectrum._factorized
     monkeypatch.setattr(spectrum, "_factorized", lambda *args: called.append(1) or plain(*args))
-    found = smooth_spectrum(kernel_graph(pairs.pairs_within(X, 5 * eps), eps), 5)
+    found = smooth_spectrum(kernel_graph(neighbors.pairs_within(X, 5 * eps), eps), 5)
     assert called
     k = np.arange(-7, 8)
     weight = np.exp(-((2 * np.sin(np.pi * k / n) / eps) ** 2))
@@ -86,33 +87,33 @@ def test_solvers_are_checked():
 
 
 def test_symmetric_neighbors_are_those_of_either_side(monkeypatch):
-    monkeypatch.setattr(pairs, "_ROWS", 64)
-    monkeypatch.setattr(pairs, "_HELD", 2**12)
+    monkeypatch.setattr(neighbors, "_ROWS", 64)
+    monkeypatch.setattr(neighbors, "_HELD", 2**12)
     X = make_hourglass(1000, noise=0.01, random_state=0).data
     X[3] = X[4] = X[5]
-    found = pairs.nearest_pairs(X, 7)
-    distances, columns = pairs.nearest_neighbors(X, 7)
-    squares = np.maximum((distances / found.unit) ** 2, pairs.ZERO)
+    found = neighbors.nearest_pairs(X, 7)
+    distances, columns = neighbors.nearest_neighbors(X, 7)
+    squares = np.maximum((distances / found.unit) ** 2, ZERO)
     directed = sparse.csr_array((squares.ravel(), columns.ravel(), np.arange(0, 7001, 7)), shape=(1000, 1000))
-    np.testing.assert_array_equal(found.sqdist.toarray(), pairs._symmetric(directed).toarray())
+    np.testing.assert_array_equal(found.sqdist.toarray(), _symmetric(directed).toarray())
     assert found.sqdist.indices.dtype == np.int32
 
 
 def test_faiss_finds_neighbors_at_exact_distances(monkeypatch):
     pytest.importorskip("faiss")
     X = make_sphere(3000, noise=0.01, noise_dims=17, random_state=0).data
-    exact, _ = pairs.nearest_neighbors(X, 10)
-    monkeypatch.setattr(pairs, "_POINTS_FOR_FAISS", 1000)
-    distances, columns = pairs.nearest_neighbors(X, 10)
+    exact, _ = neighbors.nearest_neighbors(X, 10)
+    monkeypatch.setattr(neighbors, "_POINTS_FOR_FAISS", 1000)
+    distances, columns = neighbors.nearest_neighbors(X, 10)
     np.testing.assert_allclose(distances, np.linalg.norm(X[columns] - X[:, None], axis=2), rtol=1e-9)
     assert np.mean(np.isclose(distances, exact, rtol=1e-9)) > 0.9
     assert not (columns == np.arange(3000)[:, None]).any()
 
 
 def test_as_many_neighbors_as_fit(monkeypatch):
-    monkeypatch.setattr(graph_laplacian, "_MOST_ENTRIES", 10**5)
+    monkeypatch.setattr(build, "_MOST_ENTRIES", 10**5)
     X = make_hourglass(5500, noise=0.01, random_state=0).data
-    with pytest.warns(UserWarning, match=r"so each point is joined with its 9 nearest instead"):
+    with pytest.warns(UserWarning, match=r"so each point is joined with its 9 nearest neighbors instead"):
         model = geolap.GraphLaplacian(random_state=0).fit(X)
     assert model.n_neighbors_ == 9
     assert model.laplacian_.nnz <= 1.1e5

@@ -30,7 +30,7 @@ def test_every_point_of_the_surface_is_a_selection_of_its_own(torus):
     assert search.best_params_ == {name: best[name] for name in ("bandwidth", "renormalization", "n_neighbors")}
     # ε alone is the selector as it is: λ = 1, all pairs.
     alone = next(r for r in search.surface_ if r["renormalization"] == 1.0 and r["n_neighbors"] is None)
-    assert search.gain_.distortion == pytest.approx(alone["score"] - best["score"])
+    assert search.gain_.score == pytest.approx(alone["score"] - best["score"])
     assert search.gain_.relative == pytest.approx(1 - best["score"] / alone["score"])
     geolap.GraphLaplacian(**search.best_params_).fit(torus)  # the optimum can be built
 
@@ -53,7 +53,7 @@ def test_bandwidths_may_be_restricted(torus):
     )
     assert among.bandwidth_ in (0.3, 0.6, 1.2)
     curve = geolap.distortion(
-        torus, [0.3, 0.6, 1.2], sample=200, random_state=np.random.RandomState(0).randint(2**31 - 1), renormalization=1.0
+        torus, [0.3, 0.6, 1.2], n_sample=200, random_state=np.random.RandomState(0).randint(2**31 - 1), renormalization=1.0
     )
     row = next(row for row in among.surface_ if row["renormalization"] == 1.0)
     assert row["score"] == pytest.approx(curve.mean.min())
@@ -123,7 +123,7 @@ def test_neighbor_scales_are_relative_distances():
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_dimension_of_the_scales(d):
     X = np.random.default_rng(0).uniform(size=(3000, d))
-    assert geolap.neighbor_scale(X).dim == pytest.approx(d, rel=0.15)
+    assert geolap.neighbor_scale(X).intrinsic_dim == pytest.approx(d, rel=0.15)
 
 
 def test_duplicates_and_outliers_have_finite_scales():
@@ -131,7 +131,7 @@ def test_duplicates_and_outliers_have_finite_scales():
     scale = geolap.neighbor_scale(X, 3)
     assert np.isfinite(scale.rho).all()
     assert (scale.rho > 0).all()
-    assert scale.dim <= 2
+    assert scale.intrinsic_dim <= 2
     geolap.GraphLaplacian(0.5, local_scale=3).fit(X)
 
 

@@ -82,12 +82,12 @@ def test_bgh_is_where_the_kernel_sum_grows_fastest():
         assert -score == pytest.approx(slope(eps), rel=1e-4, abs=1e-6)
     fine = np.geomspace(selection.bandwidths[0], selection.bandwidths[-1], 2000)
     assert selection.bandwidth == pytest.approx(fine[np.argmax([slope(e) for e in fine])], rel=0.01)
-    assert selection.details["dimension"] == pytest.approx(slope(selection.bandwidth), rel=1e-4)
+    assert selection.details["intrinsic_dim"] == pytest.approx(slope(selection.bandwidth), rel=1e-4)
 
 
 def test_bgh_sees_the_dimension_of_a_plane():
     X = np.random.default_rng(0).uniform(0, 1, (1500, 2))
-    assert select_bandwidth(X, "bgh").details["dimension"] == pytest.approx(2.0, abs=0.25)
+    assert select_bandwidth(X, "bgh").details["intrinsic_dim"] == pytest.approx(2.0, abs=0.25)
 
 
 def test_semigroup_error_is_the_distance_between_two_steps_and_one():
@@ -132,7 +132,7 @@ def test_duplicates_that_leave_no_distance_are_named():
 
 def test_singer_extrapolates_the_pilot_by_his_rate():
     X = make_sphere(2000, random_state=0).data
-    selection = select_bandwidth(X, "singer", intrinsic_dim=2, n_pilot=250, random_state=0)
+    selection = select_bandwidth(X, "singer", intrinsic_dim=2, n_sample=250, random_state=0)
     pilot = selection.details["pilot"]
     assert selection.bandwidth == pytest.approx(pilot.bandwidth * (2000 / 250) ** (-1 / 8))
     # ε² = C N^(−1/(3 + d/2)) holds with the same C at both sizes.
@@ -282,7 +282,7 @@ def test_clmr_range_lies_between_noise_and_curvature():
     selection = select_bandwidth(X, "clmr", random_state=0)
     low, high = selection.interval
     assert selection.bandwidth == pytest.approx((low + high) / 2)
-    assert selection.details["dimension"] in (2, 3)  # at its upper end the range sees the sphere bend
+    assert selection.details["intrinsic_dim"] in (2, 3)  # at its upper end the range sees the sphere bend
     assert selection.details["singular_values"].shape == (len(selection.bandwidths), 6)
 
 

@@ -11,11 +11,15 @@ ROOT = Path(geolap.__file__).parent
 
 # From the bottom up: a module may import from its own layer and those below.
 LAYERS = [
-    {"kernel", "laplacian", "tangent", "metric", "memory", "sentences", "validation", "search", "selection"},
+    {"kernel", "laplacian", "tangent", "metric", "memory", "sentences", "threads", "search", "selection"},
     {"points", "pairs"},
+    {"validation"},
+    {"specification"},
     {"engines"},
-    {"graphs", "scale", "local_pca", "datasets"},
-    {"consistency"},
+    {"consistency", "search_range", "local_pca", "datasets"},
+    {"least_distortion"},
+    {"graphs", "scale"},
+    {"evaluation"},
     {"selectors"},
     {"dimension"},
     {"estimators"},

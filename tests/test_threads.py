@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from geolap.engines.threads import checkpoint, in_order
+from geolap.threads import checkpoint, in_order
 
 
 def test_results_come_in_the_order_of_the_tasks():

@@ -13,7 +13,8 @@ _PUBLIC = {
     "datasets": (),
     "kernel": ("convert_bandwidth",),
     "laplacian": ("LocalScale",),
-    "consistency": ("distortion", "DistortionCurve"),
+    "evaluation": ("distortion",),
+    "consistency": ("DistortionCurve",),
     "selection": ("Selection", "Minimum", "Status"),
     "selectors": (
         "select_bandwidth",
@@ -31,8 +32,7 @@ _PUBLIC = {
     "selectors.comparison": ("compare_bandwidths", "Comparison"),
     "graphs.health": ("graph_health", "GraphHealth", "health_curve", "HealthCurve"),
     "dimension": ("intrinsic_dimension", "dimension_range", "dimension_curve", "DimensionEstimate", "DimensionCurve"),
-    "scale": ("neighbor_scale",),
-    "selectors.regional": ("regional_scale",),
+    "scale": ("neighbor_scale", "regional_scale"),
     "graphs.forecast": ("forecast",),
     "engines": ("Cost",),
     "estimators.laplacian": ("GraphLaplacian",),
@@ -54,7 +54,6 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from . import display as display
     from . import experiments as experiments
     from .consistency import DistortionCurve as DistortionCurve
-    from .consistency import distortion as distortion
     from .dimension import DimensionCurve as DimensionCurve
     from .dimension import DimensionEstimate as DimensionEstimate
     from .dimension import dimension_curve as dimension_curve
@@ -68,6 +67,7 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .estimators.maps import LaplacianEigenmap as LaplacianEigenmap
     from .estimators.riemannian import RiemannianMetric as RiemannianMetric
     from .estimators.riemannian import riemannian_metric as riemannian_metric
+    from .evaluation import distortion as distortion
     from .graphs.forecast import forecast as forecast
     from .graphs.health import GraphHealth as GraphHealth
     from .graphs.health import HealthCurve as HealthCurve
@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .kernel import convert_bandwidth as convert_bandwidth
     from .laplacian import LocalScale as LocalScale
     from .scale import neighbor_scale as neighbor_scale
+    from .scale import regional_scale as regional_scale
     from .selection import Minimum as Minimum
     from .selection import Selection as Selection
     from .selection import Status as Status
@@ -94,7 +95,6 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .selectors.comparison import compare_bandwidths as compare_bandwidths
     from .selectors.joint_search import ConsistencySearch as ConsistencySearch
     from .selectors.joint_search import Gain as Gain
-    from .selectors.regional import regional_scale as regional_scale
 else:
 
     def __getattr__(name):

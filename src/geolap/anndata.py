@@ -23,10 +23,11 @@ from .engines.base import NO_NEIGHBORS
 from .estimators.laplacian import GraphLaplacian
 from .estimators.maps import DiffusionMap, LaplacianEigenmap
 from .graphs.neighbors import nearest_neighbors
-from .scale import LocalScale
+from .points import Points
 from .selection import Minimum, Selection, Status
 from .selectors import BandwidthSelector, select_bandwidth
-from .validation import check_choice, check_number, check_points
+from .specification import LocalScaleLike
+from .validation import check_choice, check_number
 
 if TYPE_CHECKING:
     from anndata import AnnData  # type: ignore[import-untyped]
@@ -127,7 +128,7 @@ def neighbors(
     n_neighbors: int = 15,
     *,
     bandwidth: float | str | BandwidthSelector = "gc",
-    local_scale: int | str | LocalScale | None = 7,
+    local_scale: LocalScaleLike = 7,
     use_rep: str | None = None,
     n_pcs: int | None = None,
     key_added: str | None = None,
@@ -168,7 +169,7 @@ def neighbors(
     ends = np.arange(0, columns.size + 1, n_neighbors)
     distances = sparse.csr_matrix((near.ravel(), columns.ravel(), ends), shape=(adata.n_obs, adata.n_obs))
     distances.sort_indices()
-    graph = {"local_scale": local_scale, "random_state": random_state}
+    graph: dict[str, Any] = {"local_scale": local_scale, "random_state": random_state}
     model = GraphLaplacian(bandwidth, neighbors=distances, self_weights=False, **graph).fit(X)
     isolated = int((model.degrees_ <= NO_NEIGHBORS).sum())
     if isolated:
@@ -272,7 +273,7 @@ def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) ->
             f"use_rep must be 'X' or a key of adata.obsm ({', '.join(adata.obsm) or 'empty'}); {use_rep!r} was given: "
             "choose one of them, or compute it first."
         )
-    points = check_points(adata.X if use_rep == "X" else adata.obsm[use_rep])
+    points = Points.of(adata.X if use_rep == "X" else adata.obsm[use_rep]).host
     if n_pcs is not None:
         points = points[:, : check_number("n_pcs", n_pcs, Integral, low=1, high=points.shape[1])]
     return points, {"use_rep": use_rep, "n_pcs": n_pcs}

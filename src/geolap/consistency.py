@@ -15,13 +15,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .engines import Engine, make_engine
-from .graphs.neighbors import find_pairs
+from .engines import Engine
 from .metric import departure
-from .scale import resolve_scale
-from .validation import check_bandwidths, check_choice, check_number, check_points, check_sample, check_working_dim
 
-__all__ = ["Consistency", "DistortionCurve", "distortion"]
+__all__ = ["Consistency", "DistortionCurve"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class DistortionCurve:
     effective_neighbors: np.ndarray = field(repr=False)
     degree_error: np.ndarray | None = field(repr=False, default=None)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "mean", self.per_point.mean(axis=0))
 
 
@@ -67,7 +64,7 @@ class Consistency:
     renormalization: float = 1.0
     drift: float = 0.0
 
-    def curve(self, bandwidths, neighbor_sums=None) -> DistortionCurve:
+    def curve(self, bandwidths: np.ndarray, neighbor_sums: np.ndarray | None = None) -> DistortionCurve:
         """D at the bandwidths; ``neighbor_sums`` (N, m), the row sums of W without the diagonal, if already known."""
         if neighbor_sums is None and not self.engine.estimates:
             neighbor_sums = self.engine.row_sums(bandwidths)
@@ -87,104 +84,6 @@ class Consistency:
                 per_point = per_point**2
         return DistortionCurve(bandwidths, per_point, self.sample, local.effective, local.degree_error)
 
-
-def distortion(
-    X,
-    bandwidths,
-    working_dim=1,
-    sample=None,
-    dual=True,
-    cutoff=None,
-    random_state=None,
-    *,
-    squared=False,
-    renormalization=1.0,
-    drift=0.0,
-    n_neighbors=None,
-    neighbors=None,
-    local_scale=None,
-    exact=False,
-    engine="auto",
-    n_jobs=None,
-):
-    """Distortion D(ε) between the metric implied by the graph Laplacian and that of the data.
-
-    .. math:: D(ε) = \\frac{1}{N'} Σ_i ‖H_i(ε) - I‖, \\qquad H_i = \\frac{2}{ε^2} Σ_j P_{ij} y_j y_j^T
-
-    Parameters
-    ----------
-    X : array-like (n_points, n_features)
-    bandwidths : float or array-like (m,)
-        ε of exp(−d²/ε²), in the unit of the data.  A grid of ratio √2 or 2^(1/4) is fastest.
-    working_dim : int, default 1
-        d', the number of tangent directions compared.
-    sample : None, int or array-like of int
-        Evaluation points: all, that many at random, or those with the given indices.
-    dual : bool, default True
-        Compare H with I (GC); False compares H⁻¹ (GC⁻¹), for which an isolated point is infinitely far off.
-    cutoff : float, optional
-        Weights beyond ``cutoff``·ε are zero.  By default none are.
-    random_state : int, RandomState or None
-        Chooses the evaluation points when ``sample`` is a number.
-    squared : bool, default False
-        Average squared norms.
-    renormalization : float, default 1.0
-        λ, the power of the degrees divided out of the weights.
-    drift : float, default 0.0
-        Weight of the drift Σ_j L_ij y_j, another moment that vanishes on a manifold; 1 suits L applied point by point.
-    n_neighbors : int, optional
-        Count only pairs of which one is among the nearest so many of the other.  By default all pairs count.
-    neighbors : transformer or matrix (n_points, n_points), optional
-        Count only the pairs whose distances this matrix stores, or the transformer finds.
-    local_scale : int or LocalScale, optional
-        Let the bandwidth vary as ε ρ_i, with ρ_i the relative distance to so many-th neighbor, or as given.
-    exact : bool, default False
-        Visit all pairs, however many points there are.  By default, beyond 30 000 points on a CPU, the degrees behind D are
-        estimated (`geolap.engines.cells` says how; ``degree_error`` how well).
-    engine : {"auto", "tiled", "dense", "device", "cells"}
-        How the sums are done; all but "cells" are exact.  Points on a GPU stay there ("device").
-    n_jobs : int, optional
-        By default every core that the process may use.
-
-    Returns
-    -------
-    DistortionCurve
-
-    Examples
-    --------
-    >>> import geolap
-    >>> X = geolap.datasets.make_sphere(500, random_state=0).data
-    >>> curve = geolap.distortion(X, [0.1, 0.4, 1.6], working_dim=2, sample=100, random_state=0)
-    >>> float(curve.bandwidths[curve.mean.argmin()])
-    0.4
-
-    References
-    ----------
-    Perrault-Joncas & Meilă, Improved Graph Laplacian via Geometric Self-Consistency, arXiv:1406.0118.
-    """
-    X = check_points(X, keep_device=True)
-    working_dim = check_working_dim(working_dim, X)
-    bandwidths = check_bandwidths(bandwidths)
-    check_number("renormalization", renormalization, low=0, high=10)
-    check_number("drift", drift, low=0)
-    check_choice("dual", dual, (True, False))
-    check_choice("squared", squared, (True, False))
-    sample = check_sample(sample, len(X), random_state)
-    problem = Consistency(
-        make_engine(
-            X,
-            engine,
-            exact=exact,
-            cutoff=cutoff,
-            n_jobs=n_jobs,
-            scale=resolve_scale(X, local_scale, n_jobs=n_jobs),
-            pairs=find_pairs(X, n_neighbors=n_neighbors, neighbors=neighbors, n_jobs=n_jobs),
-        ),
-        sample,
-        working_dim,
-        dual,
-        squared,
-        renormalization,
-        drift,
-    )
-    return problem.curve(bandwidths)
+    def per_point(self, bandwidths: np.ndarray) -> np.ndarray:
+        """‖H_i(ε) − I‖ (n, m) alone."""
+        return self.curve(bandwidths).per_point

@@ -6,16 +6,19 @@ At a bandwidth each evaluation point votes for the position of the largest gap a
 
 from dataclasses import dataclass, field
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from .engines import make_engine
 from .local_pca import largest_gap, local_singular_values, vote
+from .points import Points
+from .search_range import search_grid
 from .selection import Selection
-from .selectors import resolve_bandwidth
-from .selectors.base import search_grid
-from .validation import check_bandwidths, check_number, check_points, check_sample
+from .selectors import BandwidthSelector, resolve_bandwidth
+from .specification import GraphSpec
+from .validation import check_bandwidths, check_n_sample, check_number
 
 __all__ = ["DimensionCurve", "DimensionEstimate", "dimension_curve", "dimension_range", "intrinsic_dimension"]
 
@@ -64,7 +67,15 @@ class DimensionEstimate:
         return card(title, table(("dimension", "votes", "share"), rows))
 
 
-def intrinsic_dimension(X, bandwidth="gc", *, n_sample=200, max_dim=20, random_state=None, n_jobs=None):
+def intrinsic_dimension(
+    X: Any,
+    bandwidth: float | str | BandwidthSelector = "gc",
+    *,
+    n_sample: int | None = 200,
+    max_dim: int = 20,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> DimensionEstimate:
     """Intrinsic dimension from the eigengap of local principal components at one scale.
 
     Parameters
@@ -90,18 +101,27 @@ def intrinsic_dimension(X, bandwidth="gc", *, n_sample=200, max_dim=20, random_s
     >>> geolap.intrinsic_dimension(X, random_state=0).vote
     2
     """
-    points = check_points(X)
+    points = Points.of(X)
     check_number("max_dim", max_dim, Integral, low=1)
     random_state = check_random_state(random_state)
-    eps, selection = resolve_bandwidth(points, bandwidth, random_state=random_state)
-    sample = check_sample(n_sample, len(points), random_state)
+    eps, selection = resolve_bandwidth(points, bandwidth, random_state=random_state, n_jobs=n_jobs)
+    sample = check_n_sample(n_sample, len(points), random_state, least=1)
     values = local_singular_values(points, sample, [eps], max_dim + 1, n_jobs=n_jobs)[:, 0]
     per_point = largest_gap(values)
     dimension = vote(per_point)
     return DimensionEstimate(dimension, float(np.mean(per_point == dimension)), per_point, values, eps, selection)
 
 
-def dimension_range(X, intrinsic_dim, bandwidths=None, *, n_sample=200, max_dim=20, random_state=None, n_jobs=None):
+def dimension_range(
+    X: Any,
+    intrinsic_dim: int,
+    bandwidths: Any = None,
+    *,
+    n_sample: int | None = 200,
+    max_dim: int = 20,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """The bandwidths at which the largest gap of the local singular values is the d-th: where d can be seen.
 
     Parameters
@@ -128,11 +148,11 @@ def dimension_range(X, intrinsic_dim, bandwidths=None, *, n_sample=200, max_dim=
     >>> sees.tolist()
     [False, True]
     """
-    points = check_points(X)
+    points = Points.of(X)
     check_number("intrinsic_dim", intrinsic_dim, Integral, low=1)
-    sample = check_sample(n_sample, len(points), check_random_state(random_state))
+    sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
     if bandwidths is None:
-        engine = make_engine(points, n_jobs=n_jobs)
+        engine = make_engine(points, GraphSpec(n_jobs=n_jobs))
         bandwidths = search_grid(engine, engine.nearest(sample), len(points))
     bandwidths = check_bandwidths(bandwidths)
     values = local_singular_values(points, sample, bandwidths, max(max_dim, intrinsic_dim) + 1, n_jobs=n_jobs)
@@ -161,7 +181,15 @@ class DimensionCurve:
     shares: np.ndarray = field(repr=False)
 
 
-def dimension_curve(X, bandwidths, *, n_sample=50, max_dim=20, random_state=None, n_jobs=None):
+def dimension_curve(
+    X: Any,
+    bandwidths: Any,
+    *,
+    n_sample: int | None = 50,
+    max_dim: int = 20,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> DimensionCurve:
     """Local singular values and the dimension they vote for, at several bandwidths.
 
     Parameters
@@ -185,9 +213,9 @@ def dimension_curve(X, bandwidths, *, n_sample=50, max_dim=20, random_state=None
     >>> geolap.dimension_curve(X, [0.2, 0.4], random_state=0).votes.tolist()
     [2, 2]
     """
-    points = check_points(X)
+    points = Points.of(X)
     check_number("max_dim", max_dim, Integral, low=1)
-    sample = check_sample(n_sample, len(points), check_random_state(random_state))
+    sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
     bandwidths = np.sort(check_bandwidths(bandwidths))
     values = local_singular_values(points, sample, bandwidths, min(max_dim, points.shape[1]) + 1, n_jobs=n_jobs)
     per_point = largest_gap(values)

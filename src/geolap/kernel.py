@@ -3,11 +3,11 @@
 .. math:: W_{ij}(ε) = \\exp(-‖x_i - x_j‖^2 / ε^2), \\qquad W_{ii} = 1
 
 (equation 2 of the paper, which drops the minus sign).  With a cut-off ``c`` the weights of pairs farther apart than
-``c·ε`` are zero.  This is the only file that knows the formula; everything else asks it for weights.
+``c·ε`` are zero.  This is the only file that contains the formula; everything else calls it for weights.
 
-Two facts about the Gaussian make the fast engines fast, and they live here too.  ``W(ε/√2) = W(ε)²``, so one exponential
-serves every bandwidth of a *ladder* ``ε, ε/√2, ε/2, …``; and beyond `reach` a weight is lost in the rounding of the
-weight 1 that a point gives itself.
+Two facts about the Gaussian make the fast engines fast, and both are implemented here.  ``W(ε/√2) = W(ε)²``, so one
+exponential serves every bandwidth of a *ladder* ``ε, ε/√2, ε/2, …``.  And beyond `reach` a weight is lost in the rounding
+of the weight 1 that a point gives itself.
 """
 
 from collections.abc import Iterator
@@ -29,21 +29,21 @@ CONVENTIONS = {
 
 # exp(-40) = 4e-18: added to 1, a weight this small is rounded away.
 _NEGLIGIBLE_EXPONENT = 40.0
-# Below exp(-700) exponentials turn subnormal, which is slow and means nothing.
+# Below exp(-700) exponentials become subnormal, which is slow and useless.
 LOWEST_EXPONENT = -700.0
-# k squarings multiply the relative rounding error by 2^k: 16 of them leave 1e-11.
+# k squarings multiply the relative rounding error by 2^k; after 16 it is 1e-11.
 _LONGEST_LADDER = 16
 
 
 def convert_bandwidth(value, *, source="bandwidth", target="bandwidth"):
-    """Translate a bandwidth between this package's convention and others.
+    """Convert a bandwidth between geolap's convention and others.
 
     Parameters
     ----------
     value : float or array-like
-        The bandwidth as ``source`` writes it.
+        The bandwidth in the convention ``source``.
     source, target : {"bandwidth", "gamma", "sigma", "variance", "heat_time", "megaman_radius"}
-        ``bandwidth`` is ε of exp(−d²/ε²), the convention of this package; ``gamma`` is 1/ε² (scikit-learn);
+        ``bandwidth`` is ε of exp(−d²/ε²), geolap's convention; ``gamma`` is 1/ε² (scikit-learn);
         ``sigma`` is ε/√2, for exp(−d²/2σ²), and ``variance`` its square, which is what datafold calls epsilon;
         ``heat_time`` is t = ε²/4, for exp(−d²/4t), which is what pyDiffMap calls epsilon; ``megaman_radius`` is 3ε.
 
@@ -63,17 +63,17 @@ def convert_bandwidth(value, *, source="bandwidth", target="bandwidth"):
         if not isinstance(name, str) or name not in CONVENTIONS:
             raise ValueError(
                 f"A bandwidth convention must be one of {', '.join(CONVENTIONS)}; {name!r} was given: "
-                "choose the one whose formula your other program documents."
+                "choose the one whose formula the other program documents."
             )
     value = np.asarray(value, dtype=float)
     if not (np.all(np.isfinite(value)) and np.all(value > 0)):
-        raise ValueError(f"A bandwidth must be positive and finite; {value} was given: pass a positive number.")
+        raise ValueError(f"A bandwidth must be positive and finite; {value} was given.")
     with np.errstate(over="ignore", under="ignore"):
         converted = CONVENTIONS[target][0](CONVENTIONS[source][1](value))
     if not (np.all(np.isfinite(converted)) and np.all(converted > 0)):
         raise ValueError(
-            f"A bandwidth must stay within the range of floating-point numbers; {value} does not as {target}: rescale the "
-            "data."
+            f"A bandwidth must stay within the range of floating-point numbers; {value} as {target} does not: "
+            "rescale the data."
         )
     return float(converted) if np.ndim(converted) == 0 else converted
 
@@ -85,21 +85,21 @@ def gaussian(sqdist, bandwidth, *, cutoff=None):
 
 
 def reach(bandwidth):
-    """Distance beyond which a weight no longer counts beside the weight 1 of the point itself."""
+    """Distance beyond which a weight is negligible next to the weight 1 of the point itself."""
     return np.sqrt(_NEGLIGIBLE_EXPONENT) * bandwidth
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """Bandwidths that one exponential serves: descending, each 2^(−k/2) of the first.
+    """Bandwidths computed from one exponential: descending, each 2^(−k/2) times the first.
 
     Attributes
     ----------
     columns : tuple of int
-        Where each bandwidth stands in the caller's array.
+        The position of each bandwidth in the caller's array.
     bandwidths : tuple of float
     squarings : tuple of int
-        How often the weights are squared on the way from the previous bandwidth to this one.
+        How many times the weights are squared to get from the previous bandwidth to this one.
     """
 
     columns: tuple[int, ...]
@@ -108,7 +108,7 @@ class Ladder:
 
 
 def ladders(bandwidths) -> list[Ladder]:
-    """Arrange bandwidths into ladders; any others form ladders of one step.
+    """Arrange bandwidths into ladders; a bandwidth that fits none is a ladder of one step.
 
     A grid of ratio √2 is one ladder, a grid of ratio 2^(1/4) two interleaved ones.
     """
@@ -120,7 +120,7 @@ def ladders(bandwidths) -> list[Ladder]:
         for ladder, start in zip(found, starts, strict=True):
             height = round(rungs[column] - start)
             on_rung = abs(bandwidths[column] * 2.0 ** (0.5 * height) / bandwidths[ladder[0][0]] - 1.0) < 1e-13
-            # Beyond four squarings at once a fresh exponential is cheaper.
+            # Beyond four squarings at once a new exponential is cheaper.
             if on_rung and height <= _LONGEST_LADDER and height - ladder[-1][1] <= 4:
                 ladder.append((int(column), height))
                 break
@@ -140,7 +140,7 @@ def ladders(bandwidths) -> list[Ladder]:
 def ladder_weights(sqdist, ladder, out, *, cutoff=None) -> Iterator[tuple[int, float, np.ndarray]]:
     """Walk down a ladder: yields ``(column, bandwidth, W)``, each W from the last by squaring in place.
 
-    ``sqdist`` may hold ``inf`` where a weight must not count (the diagonal); it becomes 1e-304.  ``W`` is ``out`` itself
+    ``sqdist`` may hold ``inf`` for pairs to ignore (the diagonal); their weight becomes 1e-304.  ``W`` is ``out`` itself
     (or, with a cut-off, a masked copy): use it before the next step and do not change it.
     """
     for column, eps, squarings in zip(ladder.columns, ladder.bandwidths, ladder.squarings, strict=True):

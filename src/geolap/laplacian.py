@@ -9,7 +9,7 @@ only the weights of that row and one *density weight* v_j = d_j^{−λ} for ever
 
 .. math:: P_{ij} = \\frac{W_{ij} v_j}{Σ_k W_{ik} v_k}
 
-**Bandwidths that vary from place to place**, W_ij = exp(−‖x_i − x_j‖²/(ε² ρ_i ρ_j)), pull the limit towards larger ρ: it
+**Bandwidths that vary from point to point**, W_ij = exp(−‖x_i − x_j‖²/(ε² ρ_i ρ_j)), pull the limit toward larger ρ: it
 is Δ_M f + (d + 2) ∇log ρ · ∇f + 2 ∇log u · ∇f, with u the density after division by W's own (Berry & Harlim 2016).  The
 degrees now estimate the density times ρ^d, so Δ_M alone remains for
 
@@ -34,18 +34,18 @@ class LocalScale:
     ----------
     rho : ndarray (N,)
         Positive, 1 at a typical point.
-    dim : float
+    intrinsic_dim : float
         d, the dimension of the manifold, which the density weights need.
     """
 
     rho: np.ndarray
-    dim: float
+    intrinsic_dim: float
 
 
 def density_weights(degrees, *, renormalization=1.0, scale: LocalScale | None = None):
-    """v (N, ...) over its largest value, from the degrees (N, ...) of all points; 0 for points whose degree is 0.
+    """Density weights v (N, ...) from the degrees (N, ...) of all points, divided by their maximum; 0 where a degree is 0.
 
-    A common factor drops out of P; with it, powers of very different degrees stay within the range of numbers.
+    A common factor drops out of P; dividing by it keeps powers of very different degrees within floating-point range.
     """
     logs = log_density_weights(degrees, renormalization=renormalization, scale=scale)
     with np.errstate(under="ignore"):
@@ -57,7 +57,8 @@ def log_density_weights(degrees, *, renormalization=1.0, scale: LocalScale | Non
     some = degrees > 0
     logs = np.where(some, -renormalization * np.log(np.where(some, degrees, 1.0)), -np.inf)
     if scale is not None:
-        power = (renormalization * scale.dim - 0.5 * (scale.dim + 2.0)) * np.log(scale.rho)
+        d = scale.intrinsic_dim
+        power = (renormalization * d - 0.5 * (d + 2.0)) * np.log(scale.rho)
         logs += power.reshape(-1, *[1] * (logs.ndim - 1))
     return logs
 
@@ -69,7 +70,7 @@ def transition(W, weights):
 
 
 def laplacian(P, bandwidth):
-    """L = (4/ε²)(P − I) for a full matrix P (N, N), dense or sparse; the bandwidth may be one for each row."""
+    """L = (4/ε²)(P − I) for all rows of P (N, N), dense or sparse; the bandwidth is one number, or one for each row."""
     factor = (4.0 / np.broadcast_to(bandwidth, (P.shape[0],)) ** 2).astype(P.dtype)
     if sparse.issparse(P):
         return (scaled_rows(P, rows=factor) - sparse.diags_array(factor, format="csr")).tocsr()
@@ -77,11 +78,11 @@ def laplacian(P, bandwidth):
 
 
 def scaled_rows(A, *, rows=None, columns=None):
-    """diag(rows) A diag(columns) of a CSR matrix, symmetric to the last digit if A is and both are the same.
+    """diag(rows) A diag(columns) of a CSR matrix; exactly symmetric if A is symmetric and both are the same.
 
-    Only the entries are copied: the pattern is shared.
+    Only the values are copied; the sparsity pattern is shared.
     """
-    A.prune()  # slicing may leave room behind the last entry
+    A.prune()  # slicing may leave unused space after the last entry
     data = np.ones(A.nnz) if columns is None else columns[A.indices]
     if rows is not None:
         data *= np.repeat(rows, np.diff(A.indptr))

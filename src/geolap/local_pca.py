@@ -4,12 +4,14 @@
 d-dimensional manifold, at scales above the noise and below the curvature, the largest gap σ_k − σ_{k+1} is the d-th.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from .engines.threads import available_threads, in_order
 from .kernel import ladder_weights, ladders
-from .points import in_unit, in_unit_box
+from .points import Points, in_unit
+from .threads import in_order
 
 __all__ = ["largest_gap", "local_singular_values", "vote"]
 
@@ -17,12 +19,14 @@ __all__ = ["largest_gap", "local_singular_values", "vote"]
 _LEAST_WEIGHT = 1e-9
 
 
-def local_singular_values(points, sample, bandwidths, n_values, *, n_jobs=None):
+def local_singular_values(
+    points: Points, sample: np.ndarray, bandwidths: Any, n_values: int, *, n_jobs: int | None = None
+) -> np.ndarray:
     """Leading singular values (n, m, n_values) of Z at the sampled points and bandwidths, in the unit of the data.
 
     Where fewer points or features than ``n_values`` are in play, the rest are zero.
     """
-    X, unit = in_unit_box(points)
+    X, unit = points.box, points.unit
     steps = ladders(in_unit(bandwidths, unit))
 
     def of(i):
@@ -43,16 +47,16 @@ def local_singular_values(points, sample, bandwidths, n_values, *, n_jobs=None):
         return values
 
     label = f"local singular values at {len(bandwidths)} bandwidths"
-    return unit * np.stack(list(in_order(of, sample, n_jobs=n_jobs or available_threads(), label=label)))
+    return unit * np.stack(list(in_order(of, sample, n_jobs=n_jobs, label=label)))
 
 
-def largest_gap(values):
+def largest_gap(values: np.ndarray) -> np.ndarray:
     """Position k = 1, 2, … of the largest gap σ_k − σ_{k+1} along the last axis; 0 where all values are 0."""
     gaps = -np.diff(values, axis=-1)
     return np.where(values[..., 0] > 0, gaps.argmax(axis=-1) + 1, 0)
 
 
-def vote(per_point):
+def vote(per_point: np.ndarray) -> int:
     """The dimension most points vote for, points without neighbors (0) aside."""
     votes = np.bincount(per_point[per_point > 0], minlength=2)
     return int(votes.argmax()) if votes.any() else 0

@@ -5,8 +5,8 @@
 (equation 4 and Algorithm 1 of the paper, which leave out ½ and the scale of L).  For a Laplacian that agrees with the
 geometry of the data, H is the identity in tangent coordinates y.  A point without neighbors has H = 0.
 
-One more moment is known: Δ y = 0 at x_i, since the mean curvature of a manifold points out of its tangent plane.  So the
-*drift* Σ_j L_ij y_j should vanish, and what is left of it is sampling noise, which grows as ε falls.
+The first moment is known as well: Δ y = 0 at x_i, since the mean curvature of a manifold points out of its tangent plane.
+So the *drift* Σ_j L_ij y_j should vanish.  What remains is sampling noise, which grows as ε decreases.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ def departure(H, *, dual=True):
 
     The spectral norm is the largest absolute eigenvalue (equation 7).
     H has the eigenvalues h ≥ 0, so the inverse needs no inversion: its eigenvalues are 1/h.  An isolated point
-    (h = 0) departs by 1, and infinitely far in the inverse: as a measure of lengths it is not there at all.
+    (h = 0) departs by 1, and by infinity in the inverse: it carries no information about lengths.
     """
     h = np.linalg.eigvalsh(H) if H.shape[-1] > 1 else H[..., 0]
     if not dual:

@@ -15,7 +15,7 @@ from .points import in_unit
 
 __all__ = ["ZERO", "Pairs"]
 
-# What stands for a squared distance of zero.
+# Represents a squared distance of zero.
 ZERO = 1e-300
 
 

@@ -1,15 +1,312 @@
-"""Points: in one unit, about one center, ready for arithmetic that neither overflows nor loses digits."""
+"""Points: checked once, centered, scaled, and rotated to rank where there are more features than points.
+
+Everything downstream works on distances, so points may be moved as a body: `Points.box` holds them in float64, about a
+point amid them and within [−2, 2], in units of `Points.unit`.  Where there are more features than points the box is rotated
+into as many coordinates as there are points, which loses nothing: with :math:`B^T = Q R` the rows of :math:`R^T` are those
+of B in the orthonormal basis Q.
+
+Points on a GPU (a torch tensor or a CuPy array) and dask arrays stay where they are; `Points.host` brings them here.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.util import find_spec
+from mmap import mmap
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-__all__ = ["in_unit", "in_unit_box", "median_of_some", "root_mean_square_distance", "spread_rows", "unit_above"]
+from .threads import one_blas_thread
+
+__all__ = [
+    "Points",
+    "as_points",
+    "host_array",
+    "in_unit",
+    "in_unit_box",
+    "is_chunked",
+    "median_of_some",
+    "on_device",
+    "root_mean_square_distance",
+    "spread_rows",
+    "unit_above",
+]
+
+# Rows that are looked at together, so that checking a memory-mapped file does not load it.
+_ROWS = 65536
+# Memory-mapped files beyond this many bytes are worked on in chunks of about as many as the second.
+_LARGE_FILE, _CHUNK = 2**29, 2**25
 
 
-def in_unit_box(X) -> tuple[np.ndarray, float]:
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points that have been checked.
+
+    Attributes
+    ----------
+    given : ndarray, torch tensor or dask array (n_points, n_features)
+        As the caller gave them, finite, their dtype kept.
+    engines : dict
+        Engines over these points, by name and settings: rules that share points share them.
+    """
+
+    given: Any
+    engines: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, X: Any, *, least: int = 3, keep_device: bool = False) -> "Points":
+        """X as a 2-D array of finite real numbers with at least ``least`` distinct rows.
+
+        Nothing is copied unless the input is not an array of numbers yet.  Points on a GPU are copied to the host, or with
+        ``keep_device`` left there, as a torch tensor; a dask array is loaded, or left as it is, and so is a memory-mapped
+        file of more than half a gigabyte, as a dask array (if dask is installed).
+        """
+        if isinstance(X, Points):
+            return X
+        if on_device(X):
+            if keep_device:
+                return cls(_checked_tensor(X, least))
+            X = host_array(X)
+        if keep_device and isinstance(X, np.memmap) and X.nbytes > _LARGE_FILE and X.ndim == 2 and find_spec("dask"):
+            X = _chunks_of_file(X)
+        if is_chunked(X) and keep_device:
+            return cls(_checked_chunks(X, least))
+        return cls(_checked_array(X, least))
+
+    def __len__(self) -> int:
+        return self.given.shape[0]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.given.shape
+
+    @cached_property
+    def host(self) -> np.ndarray:
+        """The points in host memory."""
+        return host_array(self.given)
+
+    @property
+    def box(self) -> np.ndarray:
+        """The points in float64, about a point amid them, in units of `unit`; rotated to rank if they are wide."""
+        return self._boxed[0]
+
+    @property
+    def unit(self) -> float:
+        """A power of two: nothing is rounded by it."""
+        return self._boxed[1]
+
+    @cached_property
+    def _boxed(self) -> tuple[np.ndarray, float]:
+        X, unit = in_unit_box(self.host)
+        return (_rotated(X) if X.shape[1] > len(X) else X), unit
+
+    def distinct(self, enough: int) -> int:
+        """The number of distinct points, counted no further than ``enough``."""
+        return _distinct(self.given, enough)
+
+    def rank(self, enough: int) -> int:
+        """The dimension of the flat that holds all points, counted no further than ``enough``."""
+        if enough == 1:
+            return 1
+        n = 20 * enough
+        while True:
+            some = host_array(self.given[:: max(1, len(self) // n)]).astype(float)
+            some = some / np.abs(some).max()
+            found = np.linalg.matrix_rank(some - some[0], tol=1e-12 * np.sqrt(some.size))
+            if found >= enough or n >= len(self):
+                return min(int(found), enough)
+            n *= 8
+
+
+def as_points(X: Any) -> Points:
+    """X as it is, for arrays that are known to be points."""
+    return X if isinstance(X, Points) else Points(X)
+
+
+def _rotated(X: np.ndarray) -> np.ndarray:
+    """Wide points (N, r) in N coordinates, at the same distances; those at the same place stay at the same place."""
+    _, first, place = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    with one_blas_thread:  # so that the result does not depend on the number of threads
+        R: Any = np.linalg.qr(X[first].T, mode="r")
+    return np.ascontiguousarray(R.T[place.ravel()])
+
+
+def _checked_array(X: Any, least: int) -> np.ndarray:
+    if sparse.issparse(X):
+        raise TypeError(
+            f"Points must be a dense array (n_points, n_features); a sparse matrix of shape {X.shape} was given: call "
+            "X.toarray() if that fits in memory, or reduce it first, for instance with TruncatedSVD."
+        )
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(
+            f"Points must be complete; a masked array with {np.ma.count_masked(X)} masked entries was given: fill them in, "
+            "or leave out their rows."
+        )
+    try:
+        A = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"Points must be a table of numbers; {error}: give every row the same length.") from None
+    A = _as_numbers(A, X)
+    _check_shape(A, least)
+    _check_finite(A)
+    if least == 3 and _distinct(A, 3) < 3:
+        raise ValueError(
+            f"At least three distinct points are needed; the {len(A)} given ones have {_distinct(A, 3)}: check that the "
+            "columns are what you meant."
+        )
+    return A
+
+
+def _as_numbers(A: np.ndarray, X: Any) -> np.ndarray:
+    if A.dtype.kind in "biuf":
+        return A
+    if A.dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: points must be real numbers; {A.dtype} was given: pass real and imaginary parts "
+            "as separate features, np.hstack([X.real, X.imag])."
+        )
+    try:
+        return _from_objects(A, X) if A.dtype.kind == "O" else _no_numbers(A)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"Points must be numbers; an array of dtype {A.dtype} was given ({error}): keep the numeric columns, and encode "
+            "the others if they matter."
+        ) from None
+
+
+def _check_shape(A: np.ndarray, least: int) -> None:
+    if A.ndim != 2:
+        raise ValueError(
+            f"Points must be a 2-D array (n_points, n_features); an array of shape {A.shape} was given: Reshape your data "
+            "with X.reshape(-1, 1) if it is one feature, X.reshape(len(X), -1) if each entry is an image."
+        )
+    if A.shape[1] == 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape={A.shape}) while a minimum of 1 is required: pass at least one column."
+        )
+    if len(A) < least:
+        why = "a scale needs at least three distinct points; pass more rows." if least == 3 else "pass at least one row."
+        raise ValueError(f"Found n_samples={len(A)} (shape={A.shape}) while a minimum of {least} is required: {why}")
+
+
+def _check_finite(A: np.ndarray) -> None:
+    for start in range(0, len(A), _ROWS) if A.dtype.kind == "f" else ():
+        finite = np.isfinite(A[start : start + _ROWS])
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            value = "NaN" if np.isnan(A[start + row, column]) else "inf"
+            raise ValueError(
+                f"Points must be finite; the input contains {value}, first at row {start + row}, column {column}: remove "
+                "such rows or fill them in, for instance with sklearn.impute.SimpleImputer."
+            )
+
+
+def on_device(X: Any) -> bool:
+    """Whether X is a torch tensor or a CuPy array."""
+    return type(X).__module__.split(".")[0] in ("torch", "cupy")
+
+
+def is_chunked(X: Any) -> bool:
+    """Whether X is a dask array."""
+    return type(X).__module__.startswith("dask.array")
+
+
+def host_array(X: Any) -> np.ndarray:
+    """X as a NumPy array in host memory, from wherever it is."""
+    if not on_device(X):
+        return np.asarray(X)
+    return X.detach().cpu().numpy() if hasattr(X, "detach") else X.get()
+
+
+def _chunks_of_file(X: np.memmap) -> Any:
+    """A memory-mapped file as a dask array.  Chunks are read from the file itself: a map would stay in memory."""
+    import dask.array as da
+
+    rows = max(1, _CHUNK // (X.itemsize * X.shape[1]))
+    if not isinstance(X.base, mmap):  # part of a map
+        return da.from_array(X, chunks=(rows, X.shape[1]), name=False)
+
+    def read(block_info=None):
+        (first, last), _ = block_info[None]["array-location"]
+        return np.array(np.memmap(file, dtype, "r", offset, shape, "F" if fortran else "C")[first:last])
+
+    file, dtype, offset, shape, fortran = str(X.filename), X.dtype, int(X.offset), X.shape, X.flags.fnc
+    chunks = da.core.normalize_chunks((rows, X.shape[1]), X.shape)
+    return da.map_blocks(read, chunks=chunks, dtype=dtype, meta=np.empty((0, 0), dtype))
+
+
+def _checked_chunks(X: Any, least: int) -> Any:
+    """What `Points.of` checks of a dask array before it is read; values are looked at when they are."""
+    if X.ndim != 2 or X.dtype.kind not in "biuf" or X.shape[1] == 0:
+        _checked_array(np.zeros([0 if np.isnan(n) else min(int(n), 3) for n in X.shape], X.dtype), 0)  # says what is wrong
+    rows, columns = X.chunks
+    if np.isnan(rows).any():
+        raise ValueError(
+            "A dask array must know how many rows each of its chunks has; those of this one are unknown, as after a "
+            "selection: call X.compute_chunk_sizes() first."
+        )
+    if len(columns) > 1:
+        raise ValueError(
+            f"A dask array must be chunked by rows only; this one has {len(columns)} chunks of columns: use "
+            "X.rechunk({1: -1})."
+        )
+    if 0 in rows:
+        raise ValueError(
+            f"Every chunk of a dask array must hold rows; chunk {rows.index(0)} of {len(rows)} is empty: use "
+            "X.rechunk({0: 'auto', 1: -1})."
+        )
+    if len(X) < least or (least == 3 and _distinct(X, 3) < 3):
+        _checked_array(np.asarray(X), least)
+    return X
+
+
+def _checked_tensor(X: Any, least: int) -> Any:
+    """What `Points.of` checks, on the device."""
+    import torch
+
+    X = X.detach() if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
+    some = host_array(X[: 4 * least])
+    if X.ndim != 2 or X.shape[1] == 0 or len(X) < least or some.dtype.kind not in "biuf":
+        _checked_array(some, least)  # says what is wrong
+    for start in range(0, len(X), _ROWS):
+        finite = torch.isfinite(X[start : start + _ROWS])
+        if not finite.all():
+            _checked_array(host_array(X[start : start + _ROWS]), 1)
+    if _distinct(X, least) < least:
+        _checked_array(host_array(X), least)
+    return X
+
+
+def _from_objects(A: np.ndarray, X: Any) -> np.ndarray:
+    """Objects as numbers; what pandas calls NA is NaN."""
+    return X.to_numpy(float, na_value=np.nan) if type(X).__module__.startswith("pandas.") else A.astype(float)
+
+
+def _no_numbers(A: np.ndarray) -> np.ndarray:
+    raise (
+        TypeError(f"argument must be a string or a number, not {A.dtype.name}")
+        if A.dtype.kind in "mMV"
+        else ValueError(f"the first entry is {str(A.flat[0])!r}" if A.size else "it is empty")
+    )
+
+
+def _distinct(X: Any, enough: int) -> int:
+    """The number of distinct rows, counted no further than ``enough``."""
+    n = 4 * enough
+    while True:
+        found = len(np.unique(host_array(X[:n]), axis=0))
+        if found >= enough or n >= len(X):
+            return min(found, enough)
+        n *= 8
+
+
+def in_unit_box(X: Any) -> tuple[np.ndarray, float]:
     """Points in float64, about a point amid them and scaled into [−2, 2], and the scale.
 
-    The scale is a power of two, so nothing is rounded by it; squares of the result neither overflow nor vanish, whatever
-    the magnitude of the data.  The center is a median: a far outlier must not carry it away from the others, whose digits
+    The scale is a power of two, so nothing is rounded by it; squares of the result neither overflow nor vanish, for any
+    magnitude of the data.  The center is a median: a far outlier must not carry it away from the others, whose digits
     would be lost.
     """
     X = np.array(X, dtype=np.float64)  # a copy, and no overflow in the arithmetic below
@@ -22,26 +319,26 @@ def in_unit_box(X) -> tuple[np.ndarray, float]:
     return np.ascontiguousarray(X), unit
 
 
-def spread_rows(n_points, most) -> np.ndarray:
-    """At most so many row indices, evenly spread: data is often sorted, and its first rows are not like the others."""
+def spread_rows(n_points: int, most: int) -> np.ndarray:
+    """At most ``most`` row indices, evenly spread: data is often sorted, and its first rows are not like the others."""
     return np.linspace(0, n_points - 1, min(n_points, most)).astype(int)
 
 
-def unit_above(half) -> float:
+def unit_above(half: float) -> float:
     """The power of two in which points up to 2·``half`` from their center lie within [−2, 2]."""
     return float(2.0 ** np.clip(np.ceil(np.log2(half)) + 1, -1074, 1023))
 
 
-def median_of_some(X) -> np.ndarray:
+def median_of_some(X: np.ndarray) -> np.ndarray:
     """Median of each column over some hundred rows: a place amid the points."""
     return np.median(X[:: -(-len(X) // 128)], axis=0)
 
 
-def in_unit(bandwidths, unit) -> np.ndarray:
+def in_unit(bandwidths: Any, unit: float) -> np.ndarray:
     """Bandwidths in that unit, none so extreme that its square would leave the range of floating-point numbers."""
     return np.clip(np.asarray(bandwidths, dtype=float) / unit, 1e-150, 1e150)
 
 
-def root_mean_square_distance(X) -> float:
+def root_mean_square_distance(X: np.ndarray) -> float:
     """sqrt(mean over pairs of ‖x_i − x_j‖²), in closed form."""
     return float(np.sqrt(2.0 * len(X) / (len(X) - 1) * X.var(axis=0).sum()))

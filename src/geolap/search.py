@@ -1,7 +1,7 @@
 """The search: from a function of the bandwidth to its minima, a choice among them, an interval and a status.
 
-Knows no geometry.  It works on a table of values, one row per evaluation point, whose column means are the curve; the
-spread over rows tells a minimum from noise.  All steps are in log ε.
+It knows no geometry.  It works on a table of values, one row per evaluation point, whose column means are the curve; the
+spread over rows separates minima from noise.  All steps are in log ε.
 """
 
 from collections.abc import Callable
@@ -13,13 +13,13 @@ from .selection import Minimum, Status
 
 __all__ = ["Curve", "choose", "local_minima", "log_grid", "minima_of", "refine", "resampled_interval", "standard_error"]
 
-# Bandwidths per factor of two in the scan.  Real curves are steep and have several minima: fewer miss some.
+# Bandwidths per factor of two in the scan.  Real curves are steep and have several minima; fewer steps would miss some.
 STEPS_PER_OCTAVE = 4
-# Refined minima are within this of the true ones, in log ε; where the curve itself is estimated, within the second.
+# Tolerance of refined minima in log ε, and the tolerance where the curve itself is estimated.
 TOLERANCE, ROUGH_TOLERANCE = 0.005, 0.01
-# A minimum this share of the curve's range above the lowest one is not worth refining.
+# A minimum that lies above the lowest one by more than this share of the curve's range is not refined.
 _COMPETES = 0.2
-# Ripples of the curve below this are rounding, not minima.
+# Ripples of the curve below this are rounding errors, not minima.
 _RIPPLE = 1e-9
 
 
@@ -41,13 +41,13 @@ class Curve:
 
 
 def log_grid(low, high, steps_per_octave=STEPS_PER_OCTAVE):
-    """Bandwidths of ratio 2^(1/4), or as many steps an octave, from ``high`` down to at most ``low``, ascending."""
+    """Bandwidths of ratio 2^(1/4) (or with other steps per octave) from ``high`` down to at most ``low``, ascending."""
     steps = max(int(np.ceil(steps_per_octave * np.log2(high / low))), 8)
     return high * 2.0 ** (-np.arange(steps, -1, -1) / steps_per_octave)
 
 
 def local_minima(scores):
-    """Indices of interior points below what surrounds them; of a plateau, the middle."""
+    """Indices of interior local minima; the middle of a plateau."""
     found = []
     k = 1
     while k < len(scores) - 1:
@@ -61,9 +61,9 @@ def local_minima(scores):
 
 
 def _barrier(scores, k):
-    """Where the curve must climb to on the way from minimum k to a lower place, and how high that is above it.
+    """The peak that the curve must cross from minimum k to a lower place, and its height above the minimum.
 
-    On a side without a lower place, the way ends at the end of the curve.
+    On a side without a lower place, the path ends at the end of the curve.
     """
     peaks = []
     for side in (np.arange(k - 1, -1, -1), np.arange(k + 1, len(scores))):
@@ -84,12 +84,13 @@ def refine(
     bound=np.inf,
     tolerance=TOLERANCE,
 ) -> Curve:
-    """The curve with every local minimum pinned down to the tolerance in log ε.
+    """The curve with every local minimum refined to the tolerance in log ε.
 
-    ``sparing`` leaves out those that cannot be chosen: beyond the bound, and by the ``"global"`` rule far above the lowest.
+    ``sparing`` skips minima that cannot be chosen: those beyond the bound and, by the ``"global"`` rule, those far above the
+    lowest.
 
-    ``evaluate`` gives values (n, m) for new bandwidths; in each round it is asked about all minima that are not yet closed
-    in: three points about the lowest place of a curve through what is known.  Two rounds are the rule.
+    ``evaluate`` gives values (n, m) for new bandwidths.  In each round it is called for all minima that are not yet
+    bracketed: at three points around the minimum of a curve through the known values.  Usually two rounds are enough.
     """
     log, mean = np.log(curve.bandwidths), curve.mean
     minima = [k for k in local_minima(mean) if not sparing or curve.bandwidths[k - 1] < bound]
@@ -105,7 +106,7 @@ def refine(
             inside = np.flatnonzero((log >= low) & (log <= high))
             k = inside[np.argmin(mean[inside])]
             if k in (inside[0], inside[-1]):
-                continue  # an end is the lowest: what looked like a minimum was noise
+                continue  # an end is the lowest: the minimum was noise
             new = _probes(log[k - 1 : k + 2], mean[k - 1 : k + 2], tolerance, guess)
             if new:
                 probes += new
@@ -118,7 +119,7 @@ def refine(
 
 
 def _quartic_guess(log, mean, k):
-    """Lowest place of the quartic through minimum k and two neighbors on each side; None near the ends."""
+    """The minimum of the quartic through minimum k and two neighbors on each side; None near the ends."""
     around = slice(k - 2, k + 3)
     if k < 2 or k + 3 > len(log) or not np.isfinite(mean[around]).all():
         return None
@@ -128,7 +129,7 @@ def _quartic_guess(log, mean, k):
 
 
 def _probes(x, y, tolerance, guess=None):
-    """Where to look next for the minimum inside three points; nowhere when the outer two are within the tolerance."""
+    """Where to evaluate next for the minimum inside three points; nowhere if the outer two are within the tolerance."""
     if np.diff(x).max() <= tolerance:
         return []
     closest = 0.95 * tolerance
@@ -140,19 +141,19 @@ def _probes(x, y, tolerance, guess=None):
 
 
 def _vertex(x, y):
-    """Lowest point of the parabola through three points whose middle is the lowest, kept between the outer two."""
+    """The minimum of the parabola through three points of which the middle is the lowest, kept between the outer two."""
     left, right = (y[1] - y[0]) / (x[1] - x[0]), (y[2] - y[1]) / (x[2] - x[1])
     if not (np.isfinite(left) and np.isfinite(right) and right > left):
         return x[1]
     vertex = 0.5 * (x[0] + x[1]) - left * 0.5 * (x[2] - x[0]) / (right - left)
-    margin = 0.1 * (x[2] - x[0])  # a step towards an outer point must leave it behind
+    margin = 0.1 * (x[2] - x[0])  # the new point must not come too close to an outer one
     return float(np.clip(vertex, x[0] + margin, x[2] - margin))
 
 
 def minima_of(curve: Curve, bound=np.inf) -> tuple[Minimum, ...]:
     """Every minimum of the curve with its depth and noise; those beyond ``bound`` are not local.
 
-    A ripple within one step of the scan from a lower minimum, and not deeper than noise, belongs to it.
+    A ripple that is within one scan step of a lower minimum, and not deeper than noise, belongs to that minimum.
     """
     found: list[Minimum] = []
     for minimum in sorted(_all_minima(curve, bound), key=lambda m: m.score):
@@ -172,11 +173,11 @@ def _all_minima(curve, bound):
 
 
 def choose(curve: Curve, minima, *, rule="global", bound=np.inf, ends=True) -> tuple[float, Status]:
-    """The bandwidth by the rule, and how good the choice is.
+    """The bandwidth chosen by the rule, and its status.
 
     ``"global"`` takes the lowest minimum within the bound, ``"first"`` the smallest bandwidth that is a minimum by more
-    than noise (the lowest one if none is).  A minimum within noise does not count against a lower end of the curve; without
-    any that counts, the lowest place within the bound is taken, and the status says so.  ``ends=False`` is for curves that
+    than noise (the lowest one if none is).  A minimum within noise does not count against a lower end of the curve.  If no
+    minimum counts, the lowest place within the bound is taken, and the status says so.  ``ends=False`` is for curves that
     are low at their ends for trivial reasons.
     """
     inside = np.flatnonzero(curve.bandwidths <= bound)
@@ -211,17 +212,17 @@ def _is_lower(curve, k, bandwidth):
 
 
 def standard_error(values) -> float:
-    """Of the mean of the values; 0 if a single one cannot tell."""
+    """Standard error of the mean of the values; 0 for a single value."""
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def resampled_interval(
     curve: Curve, bandwidth, minima, *, rule="global", bound=np.inf, random_state, level=0.95, n_resamples=500
 ):
-    """Where the choice falls when the evaluation points are drawn anew from themselves; None if it is no minimum.
+    """The interval of the choice when the evaluation points are resampled; None if the choice is not a minimum.
 
-    Costs nothing but sums: the values at every evaluation point and bandwidth are at hand.  In each resample the lowest
-    place near one of the local ``minima`` counts; with ``rule="first"`` the one nearest to the chosen bandwidth.
+    It costs only sums, because the values at every evaluation point and bandwidth are known.  Each resample takes the lowest
+    place near one of the local ``minima``; with ``rule="first"`` the one nearest to the chosen bandwidth.
     """
     known = np.log([m.bandwidth for m in minima if m.local and (m.clear or m.bandwidth == bandwidth)])
     n = len(curve.values)
@@ -235,7 +236,7 @@ def resampled_interval(
     for mean in counts @ values / n:
         low = np.flatnonzero((mean[1:-1] < mean[:-2]) & (mean[1:-1] <= mean[2:])) + 1
         low = np.intersect1d(low, nearby)
-        if rule == "global":  # not a higher minimum in the place of one that is gone
+        if rule == "global":  # not a higher minimum in place of one that disappeared
             low = low[mean[low] <= mean[nearby].min()]
         if low.size:
             k = low[np.argmin(np.abs(log[low] - np.log(bandwidth)))]

@@ -12,7 +12,7 @@ __all__ = ["Sentence", "python_name"]
 class Sentence(str):
     """A message from a template.  ``{word}`` is a value given by keyword, or else the name of a parameter.
 
-    ``{parameter=value}`` stands for a parameter at a value.
+    ``{parameter=value}`` is a parameter at a value.
 
     Examples
     --------

@@ -7,13 +7,13 @@ At an evaluation point x_i with weights W_ij,
 and the tangent basis V holds the d' leading eigenvectors of ZᵀZ (equation 6 and Algorithm 2 of the paper).  The weights
 enter ZᵀZ squared; scaling them changes nothing.
 
-`tangent_basis` is that formula for one point.  `tangent_finder` is for many points and bandwidths at once.  It splits
+`tangent_basis` is that formula for one point.  `tangent_finder` handles many points and bandwidths at once.  It splits
 ZᵀZ, with a = x̄ − x_i and n_0 points at x_i (itself and its duplicates), into
 
 .. math:: C = Σ_{x_j ≠ x_i} W_{ij}^2 (x_j - \\bar x)(x_j - \\bar x)^T + n_0\\, a a^T
 
-so that neighbors with weights many orders below the weight 1 of x_i itself are not drowned by it.  In few dimensions
-the entries of C come from one matrix product with the products of coordinates; in many, C is never formed.
+so that the weight 1 of x_i itself does not swamp neighbors with weights many orders of magnitude smaller.  In few
+dimensions the entries of C come from one matrix product with the products of coordinates; in many, C is never formed.
 """
 
 from dataclasses import dataclass, fields
@@ -25,11 +25,11 @@ __all__ = ["tangent_basis", "tangent_finder"]
 
 # Up to this ambient dimension forming C and diagonalizing it is faster than iterating.
 _FEW_DIMENSIONS = 24
-# The angle, residual over the eigengap that defines a basis, at which iteration stops; a last correction then gains a digit.
+# The angle (residual over the eigengap that defines a basis) at which iteration stops; a last correction gains a digit.
 _ANGLE = 3e-7
-# A residual this far below the largest eigenvalue is where a full eigendecomposition stops as well.
+# A full eigendecomposition does not reach residuals smaller than this share of the largest eigenvalue either.
 _BACKWARD = 1e-14
-# Squared weights below this are as good as none.
+# Squared weights below this are treated as zero.
 _NO_WEIGHT = 1e-200
 _MOST_STEPS = 40
 
@@ -42,7 +42,7 @@ def tangent_basis(A, w, dim):
 
 
 def tangent_finder(points, dim):
-    """A function that finds tangent coordinates at many places among ``points`` (N, r).
+    """A function that finds tangent coordinates at many evaluation points among ``points`` (N, r).
 
     Returns
     -------
@@ -57,7 +57,7 @@ def tangent_finder(points, dim):
 
 
 class _ByMatrix:
-    """Forms C from moments: Σ w² x xᵀ for all evaluation points of a group is one product."""
+    """Forms C from moments: Σ w² x xᵀ for a group of evaluation points is one matrix product."""
 
     def __init__(self, points, dim):
         self._points, self._dim = points, dim
@@ -84,7 +84,7 @@ class _ByMatrix:
         first, total = M[:, -r - 1 : -1], M[:, -1]
         C -= first[:, :, None] * mean[:, None, :] + mean[:, :, None] * first[:, None, :]
         C += total[:, None, None] * (mean[:, :, None] * mean[:, None, :])
-        # Where a neighborhood is tiny beside its distance from the middle, the differences above have lost its digits.
+        # Where a neighborhood is tiny compared with its distance from the middle, the differences above lose its digits.
         spread = np.einsum("cii->c", C) / np.where(total > 0, total, 1.0)
         for row in np.flatnonzero(spread < (1e-3 * self._size[k - 1]) ** 2):
             near = np.flatnonzero(w2[row])
@@ -95,17 +95,17 @@ class _ByMatrix:
 
 
 class _ByIteration:
-    """Finds the leading subspaces of C by products with the points, never forming C.
+    """Finds the leading subspaces of C by products with the points, without forming C.
 
-    Block Lanczos with full reorthogonalisation, until the residual divided by the eigengap is below the wanted angle.
+    Block Lanczos with full reorthogonalization, until the residual divided by the eigengap is below the target angle.
     It starts from a = x̄ − x_i, which is close to the leading direction where few neighbors carry the weight; better
-    guesses (the basis of the bandwidth before, extrapolations) were measured to save no steps.  Rows that do not converge
+    guesses (the basis of the previous bandwidth, extrapolations) saved no steps in measurements.  Rows that do not converge
     (a vanishing gap, where the subspace itself is ill-defined) are diagonalized in full.
     """
 
     def __init__(self, points, dim):
         self._points, self._across = points, np.ascontiguousarray(points.T)
-        # Random directions, the same every time: a start confined to a symmetry of the data would never leave it.
+        # Random directions, the same every time: a start within a symmetry of the data would never leave it.
         self._start = np.random.default_rng(0).standard_normal((dim, points.shape[1] - 1))
         self._start /= np.linalg.norm(self._start, axis=1, keepdims=True)
         self._scratch = np.empty(0)
@@ -127,7 +127,7 @@ class _ByIteration:
             block -= along @ Q[:, :size]
             T = _bordered(T, along)
             if far and size + dim <= Q.shape[1]:
-                far = False  # no single step gains five digits: look again after the next
+                far = False  # one step never gains five digits: check again after the next one
                 continue
             theta, U = np.linalg.eigh(T)
             theta, U = theta[:, ::-1], U[:, :, : -dim - 1 : -1].transpose(0, 2, 1)
@@ -136,9 +136,9 @@ class _ByIteration:
             gap = theta[:, dim - 1] - theta[:, dim] if size > dim else theta[:, dim - 1]
             done = residual <= np.maximum(_ANGLE * gap, _BACKWARD * theta[:, 0])
             far = bool(np.all(residual > 1e-3 * gap))
-            if 8 * done.sum() >= len(done):  # copying what remains must pay
+            if 8 * done.sum() >= len(done):  # copying the rest must pay off
                 # To first order v lacks its residual over θ − ρ, where ρ is the Rayleigh quotient of the residual.  That
-                # would take another product; the last basis vectors have about the same, and a digit is gained for nothing.
+                # would take another product; the last basis vectors have about the same, which gains a digit at no cost.
                 rho = np.trace(T[done][:, -dim:, -dim:], axis1=1, axis2=2) / dim
                 below = np.maximum(theta[done, :dim] - rho[:, None], gap[done][:, None])[:, :, None]
                 missing = np.divide(rest[done], below, out=np.zeros_like(rest[done]), where=below > 0)
@@ -170,7 +170,7 @@ class _ByIteration:
 
 @dataclass(frozen=True)
 class _Problem:
-    """What defines the matrices C of unfinished rows; ``scale`` brings the largest squared weight to 1."""
+    """The data that defines the matrices C of unfinished rows; ``scale`` brings the largest squared weight to 1."""
 
     rows: np.ndarray
     origin: np.ndarray
@@ -189,7 +189,7 @@ class _Problem:
 
 
 def _bordered(T, along):
-    """T (c, s, s) with the rows ``along`` (c, b, s + b) added below; its lower triangle is what counts."""
+    """T (c, s, s) with the rows ``along`` (c, b, s + b) added below; only the lower triangle is used."""
     c, b, size = along.shape
     bordered = np.zeros((c, size, size))
     bordered[:, : size - b, : size - b] = T
@@ -205,19 +205,19 @@ def _coordinates(across, origin, V, out=None):
 
 
 def _scale(w2):
-    """What brings the largest squared weight of each row to 1; 0 for rows without any."""
+    """The factor that brings the largest squared weight of each row to 1; 0 for rows without weights."""
     largest = w2.max(axis=1)
     some = largest > _NO_WEIGHT
     return np.where(some, 1.0 / np.where(some, largest, 1.0), 0.0)
 
 
 def _orthonormal(block, against):
-    """Gram–Schmidt on the rows of each block (c, b, r); a row that vanishes becomes zero and stays out of play."""
+    """Gram–Schmidt on the rows of each block (c, b, r); a row that vanishes becomes zero and is ignored."""
     block = block.copy()
     for k in range(block.shape[1]):
         v = block[:, k : k + 1]
         before = np.linalg.norm(v, axis=2, keepdims=True)
-        for basis in (against, block[:, :k]) * min(k + 1, 2):  # the block itself comes orthogonal to ``against``
+        for basis in (against, block[:, :k]) * min(k + 1, 2):  # the block is already orthogonal to ``against``
             if basis.shape[1]:
                 v = v - (v @ basis.transpose(0, 2, 1)) @ basis
         norm = np.linalg.norm(v, axis=2, keepdims=True)

@@ -1,4 +1,4 @@
-"""Data: manifolds with known geometry, and the benchmark sets of the paper."""
+"""Data sets: manifolds with known geometry, and the benchmark sets of the paper."""
 
 from .manifolds import (
     ManifoldSample,

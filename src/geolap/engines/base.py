@@ -1,7 +1,7 @@
-"""What an engine is: the few operations that touch all N points.
+"""The interface of an engine: the few operations that touch all N points.
 
-Everything else in the package works on their small results.  An engine holds the points and knows in which unit it keeps
-them; bandwidths and distances cross the seam in the unit of the data.
+Everything else in the package works on their small results.  An engine holds the points in a unit of its own; bandwidths
+and distances go in and out in the unit of the data.
 """
 
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ import numpy as np
 
 __all__ = ["NO_NEIGHBORS", "Engine", "LocalMetrics"]
 
-# A point whose neighbors weigh less than this together has H = 0: what is left of them is rounding.
+# A point whose neighbors weigh less than this together has H = 0: such weights are rounding errors.
 NO_NEIGHBORS = 1e-100
 
 
 @dataclass(frozen=True)
 class LocalMetrics:
-    """What an engine finds at n evaluation points and m bandwidths.
+    """The results of an engine at n evaluation points and m bandwidths.
 
     Attributes
     ----------
     H : ndarray (n, m, d, d)
         Dual metrics in tangent coordinates, leading direction first.
     effective : ndarray (n, m)
-        Effective number of neighbors (Σ_j W_ij)² / Σ_j W_ij², the point itself counted.
+        Effective number of neighbors (Σ_j W_ij)² / Σ_j W_ij², including the point itself.
     drift : ndarray (n, m)
-        (2/ε_i) ‖Σ_j P_ij y_j‖ in tangent coordinates: 0 on a manifold, but for sampling noise.
+        (2/ε_i) ‖Σ_j P_ij y_j‖ in tangent coordinates: 0 on a manifold, up to sampling noise.
     degree_error : ndarray (m,), optional
         Relative error of the degrees, if they were estimated.
     """
@@ -45,7 +45,7 @@ class LocalMetrics:
         return cls(H, effective, drift, degree_error)
 
     def at(self, rows) -> "LocalMetrics":
-        """Those of some evaluation points, in that order."""
+        """The metrics of some evaluation points, in that order."""
         return LocalMetrics(self.H[rows], self.effective[rows], self.drift[rows], self.degree_error)
 
 
@@ -55,11 +55,11 @@ class Engine(Protocol):
     estimates: bool  # whether degrees are estimated, by `local_metrics` itself, instead of summed over all pairs
 
     def mean_distance(self) -> float:
-        """Root mean square distance of all pairs: sqrt(2N/(N−1) · tr Cov), no pair is visited."""
+        """Root mean square distance of all pairs, sqrt(2N/(N−1) · tr Cov), without visiting any pair."""
         ...
 
     def nearest(self, targets: np.ndarray) -> np.ndarray:
-        """Distance (n,) from each target to the nearest point that is not at the same place."""
+        """Distance (n,) from each target to the nearest point at another place."""
         ...
 
     def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
@@ -80,6 +80,6 @@ class Engine(Protocol):
     ) -> LocalMetrics:
         """Tangent bases and dual metrics at the evaluation points, from the degrees (N, m) of all points.
 
-        An engine that estimates needs no degrees.
+        An engine that estimates degrees does not need them.
         """
         ...

@@ -1,7 +1,7 @@
-"""Blocks of points that stand together, and accurate distances between them.
+"""Blocks of nearby points, and accurate distances between them.
 
-Distances within and between blocks come from one matrix product, about a center of the block's own so that close pairs
-keep their digits; where even that would lose too many, from differences.
+Distances within and between blocks come from one matrix product, relative to the block's own center so that close pairs
+keep their digits.  Where even that would lose too many digits, they come from differences.
 """
 
 from itertools import pairwise
@@ -19,7 +19,7 @@ _EXPONENT_ERROR = 1e-10
 
 
 class Block:
-    """Consecutive points, with their bounding box, and coordinates about a center of their own.
+    """Consecutive points with their bounding box, and coordinates relative to their own center.
 
     With local scales ρ, distances are divided by √(ρ_i ρ_j).
     """
@@ -29,17 +29,17 @@ class Block:
         self.points = X[first:last]
         self.rho = None if rho is None else rho[first:last]
         self.low, self.high = self.points.min(axis=0), self.points.max(axis=0)
-        self.center = median_of_some(self.points)  # not the mean: an outlier must not carry it away
+        self.center = median_of_some(self.points)  # not the mean, which an outlier could shift far away
         self.about = self.points - self.center
         self.squares = np.einsum("nr,nr->n", self.about, self.about)
 
     def distance(self, other):
-        """A lower bound on the distance of any two points of the blocks, over √(ρ_i ρ_j)."""
+        """A lower bound on the distance of any two points of the blocks, divided by √(ρ_i ρ_j)."""
         gap = np.linalg.norm(np.maximum(np.maximum(self.low - other.high, other.low - self.high), 0.0))
         return gap if self.rho is None else gap / np.sqrt(self.rho.max() * other.rho.max())
 
     def sqdist(self, other, narrowest, *, out):
-        """Squared distances (a, b), by a matrix product if that is accurate enough for bandwidths from ``narrowest`` on."""
+        """Squared distances (a, b), by a matrix product if that is accurate enough at bandwidths ≥ ``narrowest``."""
         about = self.about if other is self else other.points - self.center
         squares = self.squares if other is self else np.einsum("nr,nr->n", about, about)
         sqdist = np.matmul(self.about, about.T, out=out)
@@ -49,9 +49,9 @@ class Block:
         np.maximum(sqdist, 0.0, out=sqdist)
         if self.rho is not None:
             narrowest = narrowest * np.sqrt(self.rho.min() * other.rho.min())
-        # Both ends of a close pair are about as far from the center; the errors of distant pairs do not count.
+        # Both points of a close pair are about as far from the center; the errors of distant pairs do not matter.
         error = 4.0 * np.finfo(float).eps * min(self.squares.max(), squares.max())
-        smallest = max(narrowest**2, sqdist.min() / reach(1.0) ** 2)  # ε² at which the closest pair begins to weigh
+        smallest = max(narrowest**2, sqdist.min() / reach(1.0) ** 2)  # ε² at which the closest pair starts to matter
         if error > _EXPONENT_ERROR * smallest:
             sqdist[:] = cdist(self.points, other.points, "sqeuclidean")
         if self.rho is not None:
@@ -60,7 +60,7 @@ class Block:
 
 
 def blocks(X, side, rho=None):
-    """Cut the points into blocks of about ``side`` points that stand together: (blocks, order of the rows of X in them)."""
+    """Cut the points into blocks of about ``side`` nearby points: (blocks, order of the rows of X in them)."""
     n_blocks = -(-len(X) // side)
     ends = np.arange(n_blocks + 1) * len(X) // n_blocks
     order = _tree_order(X, ends)

@@ -1,16 +1,16 @@
-"""The cells engine: for more points than all pairs of them can be visited.
+"""The cells engine: for more points than can be visited in all pairs.
 
-What is exact and what is estimated, at each bandwidth on its own:
+What is exact and what is estimated, for each bandwidth separately:
 
 - **Rows** of the evaluation points are complete, out to 4.2 ε (weights beyond are below 2e-8), as long as an effective
-  neighborhood holds up to some 4000 to 8000 points.  Beyond, columns are a stratified sample with so many of them in a
-  neighborhood: at such bandwidths D measures curvature, not chance.
-- **Degrees** are needed only at columns that an evaluation point sees, and come from `Cells`: Gaussians in the place of
-  points, 32 or more to an effective neighborhood.  Those of some columns are compared with what sixteen times as many
-  cells say, and cells are doubled until the error is below half of D(ε), in the end to one for each point, unless that
-  would take too long.  The error that remains is reported as ``degree_error``; that of D is about a hundredth.
+  neighborhood holds up to some 4000 to 8000 points.  Beyond that, columns are a stratified sample with that many
+  in a neighborhood: at such bandwidths D measures curvature, not chance.
+- **Degrees** are needed only at columns that an evaluation point sees, and come from `Cells`: Gaussians in place of
+  points, 32 or more in an effective neighborhood.  Some of them are compared with the degrees from sixteen times as many
+  cells, and the number of cells is doubled until the error is below half of D(ε): at most to one cell for each point,
+  unless that would take too long.  The remaining error is reported as ``degree_error``; that of D is about a hundredth.
 
-Where the points have structure, work and memory grow like N: neither the rows nor the cells in reach of a point do.
+Where the points have structure, work and memory grow like N, because rows and cells in reach of a point do not grow.
 """
 
 from dataclasses import replace
@@ -25,7 +25,8 @@ from tqdm.auto import tqdm
 from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
-from ..points import in_unit, in_unit_box, root_mean_square_distance, spread_rows
+from ..points import as_points, in_unit, root_mean_square_distance, spread_rows
+from ..threads import Scratch, in_order
 from .base import LocalMetrics
 from .gaussian_cells import (
     CHECKED,
@@ -40,19 +41,18 @@ from .gaussian_cells import (
 )
 from .local import Around, metrics_around
 from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, own_columns, row_moments
-from .threads import Scratch, available_threads, in_order
 
 __all__ = ["CellsEngine"]
 
-# The relative error of degrees that is good enough, as a share of D; and for row sums.
+# The acceptable relative error of degrees, as a share of D; and that of row sums.
 _ERROR_OF_D, _ROW_SUM_ERROR = 0.5, 0.004
-# So many pairs of targets and points are visited all, without asking; and so many at most.
+# Up to the first number of pairs, all pairs of targets and points are visited; never more than the second.
 _FEW_PAIRS, _MOST_PAIRS = 4 * 10**8, 10**11
-# Below this many neighborhoods' worth of points it is worth while to sort out those that nobody sees.
+# If the neighborhoods cover less than this share of all points, it pays to drop the points outside all of them.
 _FEW_SEEN = 0.3
 # Up to this dimension second moments are formed; beyond, tangent bases are found by iteration.
 _FEW_DIMENSIONS = 128
-# Then so many evaluation points are worked on together, with distances to so many points at a time.
+# In that case, evaluation points in one group, and points whose distances are computed at a time.
 _GROUP, _PIECE = 25, 2**15
 # Evaluation points whose moments are held at once.
 _ROWS = 1024
@@ -64,16 +64,17 @@ class CellsEngine:
     estimates = True
 
     def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None, seed=0):
-        X, self._unit = in_unit_box(X)
+        points = as_points(X)
+        X, self._unit = points.box, points.unit
         self._order = cKDTree(X, leafsize=8).indices
         self._X = X[self._order]
-        self._place = np.empty_like(self._order)  # where a point of the caller's stands here
+        self._place = np.empty_like(self._order)  # the position of each of the caller's points here
         self._place[self._order] = np.arange(len(X))
         self._rho = np.ones(len(X)) if scale is None else scale.rho[self._order]
         self._scale, self._cutoff, self._seed = scale, cutoff, seed
         self._all: Columns | None = None
         self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho))
-        self._n_jobs = n_jobs or available_threads()
+        self._n_jobs = n_jobs
 
     def mean_distance(self):
         return root_mean_square_distance(self._X) * self._unit
@@ -108,7 +109,7 @@ class CellsEngine:
         return LocalMetrics.joined([local for local, _ in found], axis=1, degree_error=errors)
 
     def _share(self, places, eps):
-        """The share of all points in an effective neighborhood of some places."""
+        """The share of all points in an effective neighborhood of the given places."""
         pilot = spread_rows(len(self._X), PILOT)
         sqdist = cdist(self._X[places], self._X[pilot], "sqeuclidean") / (self._rho[places][:, None] * self._rho[pilot])
         return neighborhood_share(sqdist, eps, cutoff=self._cutoff)
@@ -123,7 +124,7 @@ class CellsEngine:
         targets = columns.seen(runs)
         if len(places) * share < _FEW_SEEN:
             targets = self._inside(targets, columns, places, runs, reach)
-        scale = None if self._scale is None else LocalScale(columns.rho[targets], self._scale.dim)
+        scale = None if self._scale is None else LocalScale(columns.rho[targets], self._scale.intrinsic_dim)
         find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
         v = np.zeros(columns.size)
 
@@ -139,10 +140,10 @@ class CellsEngine:
                 D = float(departure(local.H).mean())
                 if error <= _ERROR_OF_D * D:
                     return local, error
-        return metrics_by(cells), error  # as good as it gets
+        return metrics_by(cells), error  # the best available
 
     def _inside(self, targets, columns, places, runs, reach):
-        """Those of the targets that some evaluation point sees indeed."""
+        """The targets within reach of at least one evaluation point."""
         seen, scratch = np.zeros(columns.size, dtype=bool), Scratch()
         for i, some, distance in zip(places, runs, reach, strict=True):
             index = columns.points(some)
@@ -151,7 +152,7 @@ class CellsEngine:
         return targets[seen[targets]]
 
     def _sampled(self, share, places):
-        """Places of the columns, ascending, and how many points stand behind each."""
+        """Places of the columns, ascending, and the number of points that each represents."""
         n = len(self._X)
         enough = ENOUGH_COLUMNS if self._X.shape[1] <= _FEW_DIMENSIONS else ENOUGH_COLUMNS // 4
         n_columns = _power_of_two(enough / share)
@@ -164,7 +165,7 @@ class CellsEngine:
         return np.union1d(columns, places), n / n_columns
 
     def _columns(self, sampled):
-        """Those points as columns; all of them only once."""
+        """The given points as columns; the columns of all points are computed once."""
         if len(sampled) < len(self._X):
             return Columns(self._X[sampled], self._rho[sampled])
         if self._all is None:
@@ -172,7 +173,7 @@ class CellsEngine:
         return self._all
 
     def _checked(self, places, eps, share):
-        """More and more cells, each with the error of the degrees that they give at some of the places."""
+        """Finer and finer cells, each with the error of their degrees at some of the places."""
         n = len(self._X)
         first = _power_of_two(FEWEST_CELLS / share)
         if 2 * first < n and len(places) * n > _FEW_PAIRS:

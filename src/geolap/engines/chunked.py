@@ -1,16 +1,16 @@
 """The chunked engine: points in a dask array, on one machine or many, in memory or on disk.
 
-A worker holds some chunks of rows, the evaluation points, and what stands for all other points in the sums; what comes
-back are sums.  Nothing but degrees (and these only when they must be exact) has the length of the data.
+A worker holds some chunks of rows, the evaluation points, and a summary of all other points for the sums.  It returns only
+sums.  Only degrees, and only if they must be exact, have the length of the data.
 
 - **Exact**: degrees from every pair of chunks, metrics from `geolap.engines.moments` in double precision.
-- **Estimated**, as in `geolap.engines.cells`: degrees from Gaussian cells.  A k-d tree of a random sample says
-  which points share a cell; one pass over the data then finds the number, mean and variance of *all* points of each.
-  Cells are as many as it takes for degrees to agree to 0.5 % with those from 16 times as many, at most 128 in an
+- **Estimated**, as in `geolap.engines.cells`: degrees from Gaussian cells.  A k-d tree of a random sample decides
+  which points share a cell; one pass over the data then finds the number, mean and variance of *all* points in each.
+  There are as many cells as it takes for degrees to agree to 0.5 % with those from 16 times as many, at most 128 in an
   effective neighborhood; columns are a sample where a neighborhood holds more than some 4000 points.
 
-Whatever scheduler is the current one does the work: with a ``distributed.Client`` a cluster, which repeats what a lost
-worker had done.
+The current dask scheduler does the work.  With a ``distributed.Client`` that is a cluster, which repeats the work of lost
+workers.
 """
 
 from itertools import pairwise
@@ -24,20 +24,20 @@ from tqdm.auto import tqdm
 from ..kernel import gaussian, ladder_weights, ladders, reach
 from ..laplacian import density_weights
 from ..points import in_unit, unit_above
+from ..threads import Scratch, one_blas_thread
 from .base import LocalMetrics
 from .gaussian_cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of
 from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, n_moments, row_moments
-from .threads import Scratch, one_blas_thread
 
 __all__ = ["ChunkedEngine"]
 
-# Rows of the sample that shapes the cells, and cells at most.
+# Rows of the sample that shapes the cells, and the maximum number of cells.
 _SHAPING, _MOST_CELLS = 2**19, 2**17
-# Cells in an effective neighborhood at most, and the error of degrees that is good enough.
+# The maximum number of cells in an effective neighborhood, and the acceptable error of degrees.
 _LARGEST, _ERROR = 128, 0.005
 # Numbers that one task may return.
 _HELD = 2**24
-# Tasks in the hands of the scheduler at a time; points along the side of a tile, and in a row of distances.
+# Tasks that the scheduler holds at a time; points along the side of a tile, and in a row of distances.
 _AHEAD, _SIDE, _PIECE = 32, 1024, 2**14
 
 
@@ -54,8 +54,8 @@ class ChunkedEngine:
         if not all(finite for *_, finite in found):
             k = [finite for *_, finite in found].index(False)
             raise ValueError(
-                f"Points must be finite; rows {self._ends[k]} to {self._ends[k + 1] - 1} hold NaN or inf: remove such rows "
-                "or fill them in."
+                f"Points must be finite; rows {self._ends[k]} to {self._ends[k + 1] - 1} contain NaN or inf: remove "
+                "these rows or fill them in."
             )
         low, high = np.min([f[0] for f in found], axis=0), np.max([f[1] for f in found], axis=0)
         self._center = np.average([f[2] for f in found], axis=0, weights=np.diff(self._ends))
@@ -116,14 +116,14 @@ class ChunkedEngine:
             ]
         return LocalMetrics.joined(found, axis=1, degree_error=np.array(errors) if degrees is None else None)
 
-    # How the work is handed out.
+    # Distributing the work.
 
     def _frame(self):
-        """Center and unit, in which chunks see their points."""
+        """The center and unit in which workers see the points."""
         return dask.delayed((self._center, self._unit))
 
     def _computed(self, tasks, n_tasks, label, ahead=_AHEAD):
-        """Results of delayed tasks, in order, a few of them at a time: those that wait take memory."""
+        """Results of delayed tasks in order, a few at a time, because waiting results take memory."""
         tasks = iter(tasks)
         with tqdm(total=n_tasks, desc=label, disable=None, delay=1.0, leave=False) as bar:
             for first in range(0, n_tasks, ahead):
@@ -150,7 +150,7 @@ class ChunkedEngine:
         return sum(self._computed(batches, len(batches), label, ahead=1))
 
     def _rows(self, indices):
-        """Some points, from wherever they are, in the order asked for."""
+        """The points with these indices, from any chunk, in the order of the indices."""
         indices = np.asarray(indices)
         order = np.argsort(indices, kind="stable")
         cuts = np.searchsorted(indices[order], self._ends)
@@ -163,7 +163,7 @@ class ChunkedEngine:
         points[order] = found
         return points
 
-    # What stands for all points when sums are estimated.
+    # The cells that represent all points when sums are estimated.
 
     def _grow_cells(self):
         rng = np.random.default_rng(self._seed)
@@ -175,7 +175,7 @@ class ChunkedEngine:
         self._levels: dict[int, Cells] = {}
 
     def _cells(self, halvings):
-        """The cells, 2^halvings of the smallest ones joined to one."""
+        """The cells, each made of 2^halvings of the smallest ones."""
         if halvings not in self._levels:
             starts = np.arange(0, len(self._sums[0]), 2**halvings)
             counts, sums, squares = (np.add.reduceat(a, starts) for a in self._sums)
@@ -184,7 +184,7 @@ class ChunkedEngine:
         return self._levels[halvings]
 
     def _plan(self, origin, eps):
-        """Bandwidth, cells and thinning for it; and the error of the degrees."""
+        """The bandwidth with its cells and thinning, and the error of the degrees."""
         share = neighborhood_share(cdist(origin, self._pilot, "sqeuclidean"), eps, cutoff=self._cutoff)
         thinned = max(1, int(share * len(self) / ENOUGH_COLUMNS))
         most = int(np.log2(len(self._sums[0])))
@@ -203,14 +203,14 @@ class ChunkedEngine:
 
 
 def _sum_of(tasks):
-    """Their sum, two by two, so that only a few results exist at a time."""
+    """The sum of all tasks, in pairs, so that only a few results exist at a time."""
     while len(tasks) > 1:
         pairs = [dask.delayed(np.add)(*pair) for pair in zip(tasks[::2], tasks[1::2], strict=False)]
         tasks = pairs + tasks[len(tasks) - len(tasks) % 2 :]
     return tasks[0]
 
 
-# What runs where the chunks are.
+# Functions that run on the workers.
 
 
 def _points(chunk, frame):
@@ -219,7 +219,7 @@ def _points(chunk, frame):
 
 
 def _extent(chunk, _):
-    """Lowest and highest values, mean and sum of squared differences from it, and whether all are finite."""
+    """Minimum, maximum, mean and sum of squared deviations, and whether all values are finite."""
     A = np.asarray(chunk, dtype=np.float64)
     if not np.isfinite(A).all():
         return 0.0, 0.0, 0.0, 0.0, False
@@ -250,7 +250,7 @@ def _sums_at(chunk, frame, origin, epsilons, cutoff):
 
 
 def _pair_sums(one, other, frame, constant):
-    """Row sums of the weights between two chunks, for the points of each; of one chunk with itself without the diagonal."""
+    """Row sums of the weights between two chunks, for the points of each; a chunk with itself leaves out the diagonal."""
     epsilons, cutoff = constant
     A = _points(one, frame)
     B = A if other is None else _points(other, frame)
@@ -338,7 +338,7 @@ def _cell_sums(chunk, frame, number, _, tree):
 
 
 class _Splits:
-    """A balanced k-d tree of a sample, as arrays: which cell is any point in?"""
+    """A balanced k-d tree of a sample, as arrays, which finds the cell of any point."""
 
     def __init__(self, sample, n_cells):
         self._depth = int(np.log2(n_cells))

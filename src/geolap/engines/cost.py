@@ -1,7 +1,7 @@
-"""What an engine will cost, before it starts.
+"""Forecasts of the time and memory that an engine needs.
 
-Rough models of memory and time, fitted to `benchmarks/scale.py`; times are scaled by how fast this machine is at the moment
-at what engines do most: products of small matrices and exponentials.
+Rough models fitted to `benchmarks/scale.py`.  Times are scaled by the current speed of this machine at what engines do most:
+products of small matrices and exponentials.
 """
 
 import time
@@ -11,30 +11,30 @@ from functools import cache
 import numpy as np
 
 from ..memory import available_memory, in_words
-from .threads import one_blas_thread
+from ..threads import one_blas_thread
 
 __all__ = ["Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_cost", "selection_memory"]
 
-# What the interpreter and the libraries take besides.
+# The memory of the interpreter and the libraries.
 _BASE = 150e6
-# Bandwidths that a selection looks at: those of the scan, and of the refinement.
+# Bandwidths that a selection evaluates: in the scan, and in the refinement.
 _SCANNED, _REFINED = 30, 9
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a task will take.
+    """Forecast of a task.
 
     Attributes
     ----------
     engine : str
-        What will do it.
+        What will do the work.
     memory : float
-        Bytes beside the points themselves.
+        Bytes, in addition to the points themselves.
     seconds : float
-        Right within a factor of two or three.
+        Accurate within a factor of two or three.
     available : float
-        Bytes that there are.
+        Bytes that are available.
     """
 
     engine: str
@@ -44,16 +44,16 @@ class Cost:
 
     @property
     def fits(self) -> bool:
-        """Whether there is memory enough."""
+        """Whether there is enough memory."""
         return self.memory <= self.available
 
     def __str__(self):
-        enough = "" if self.fits else f", more than the {in_words(self.available)} that there are"
+        enough = "" if self.fits else f", more than the {in_words(self.available)} available"
         return f"{self.engine}: about {_duration(self.seconds)} and {in_words(self.memory)} of memory{enough}"
 
 
 def selection_cost(engine, n, r, *, n_sample=200, n_jobs=1) -> Cost:
-    """Of choosing ε for n points with r features with the engine of that name."""
+    """Cost of choosing ε for n points with r features with the engine of that name."""
     m = _SCANNED + _REFINED
     if engine == "dense":
         work = 12.0 * n * n * m
@@ -61,15 +61,15 @@ def selection_cost(engine, n, r, *, n_sample=200, n_jobs=1) -> Cost:
         work = n * n * (_SCANNED * 0.4 + 0.025 * r) + n_sample * m * r * n * 0.96
     elif engine == "device":
         work = 0.5 * n * n * 1e-3 * _SCANNED * (1.0 + 0.01 * r)
-    else:  # neighbors, in memory or in chunks
+    else:  # cells, in memory or in chunks
         reached = min(n, 5e4)
         work = m * (1e8 + n * 1800 * (0.4 + 0.016 * r) + n_sample * reached * (20 + 0.012 * r * r) * 2)
     return Cost(engine, selection_memory(engine, n, r, n_sample=n_sample), _seconds(work, n_jobs), available_memory())
 
 
 def selection_memory(engine, n, r, *, n_sample=200) -> float:
-    """Bytes at the peak of a selection, beside the points themselves."""
-    n = float(n)  # whose square may be more than an integer of fixed size holds
+    """Bytes at the peak of a selection, in addition to the points themselves."""
+    n = float(n)  # its square may overflow a fixed-size integer
     needed = {
         "dense": 6 * 8 * n * n,
         "tiled": 8 * n * (4 * r + 4 * _SCANNED),
@@ -81,23 +81,23 @@ def selection_memory(engine, n, r, *, n_sample=200) -> float:
 
 
 def neighbor_entries(n, n_neighbors) -> float:
-    """Entries of a graph of nearest neighbors: of two neighbors, half have each other."""
+    """Entries of a nearest-neighbor graph, assuming that half of all neighbors are mutual."""
     return 1.5 * n * n_neighbors
 
 
 def graph_memory(entries) -> float:
-    """Bytes at the peak, while a sparse graph of so many entries is built and worked on."""
+    """Bytes at the peak while a sparse graph with this many entries is built and used."""
     return 55.0 * entries + _BASE
 
 
 def map_cost(engine, n, r, *, n_neighbors, n_landmarks=None, n_sample=200, n_jobs=1) -> Cost:
-    """Of a map of n points with r features: joined with their nearest, or carried by landmarks, ε chosen as well.
+    """Cost of a map of n points with r features over nearest neighbors or landmarks, including the choice of ε.
 
-    The engine chooses it for landmarks; over nearest neighbors these pairs alone count.
+    For landmarks the engine chooses ε; over nearest neighbors only these pairs are used.
     """
     if n_landmarks is not None:
         selection = selection_cost(engine, n, r, n_sample=n_sample, n_jobs=n_jobs)
-        # At ε̂ a landmark has some hundred to a thousand others within reach, and so has every point that is extended to.
+        # At ε̂ a landmark has some hundred to a thousand other landmarks within reach, and so does every extended point.
         entries = min(n_landmarks**2, 1000.0 * n_landmarks)
         work = n * min(n_landmarks, 1000.0) * 40 + entries * 500
         memory = max(selection.memory, graph_memory(entries) + 100.0 * n)
@@ -113,7 +113,7 @@ def _seconds(work, n_jobs):
 
 @cache
 def _nanoseconds():
-    """For one weight on one thread, here and now."""
+    """Current time for one weight on one thread."""
     A, W = np.ones((256, 16), dtype=np.float32), np.empty((256, 1024), dtype=np.float32)
     B = np.full((16, 1024), -0.1, dtype=np.float32)
     best = np.inf

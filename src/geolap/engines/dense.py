@@ -1,6 +1,6 @@
 """The plain engine: the formulas, one bandwidth and one evaluation point at a time, on full N×N matrices.
 
-Slow and exact; every other engine is tested against it.
+It is slow and exact; every other engine is tested against it.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from ..kernel import gaussian
 from ..laplacian import density_weights, transition
 from ..metric import drift, dual_metric
-from ..points import in_unit, in_unit_box, root_mean_square_distance
+from ..points import as_points, in_unit, root_mean_square_distance
 from ..tangent import tangent_basis
 from .base import NO_NEIGHBORS, LocalMetrics
 
@@ -22,7 +22,8 @@ class DenseEngine:
     estimates = False
 
     def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None):
-        self._X, self._unit = in_unit_box(X)
+        points = as_points(X)
+        self._X, self._unit = points.box, points.unit
         self._scale = scale
         self._rho = np.ones(len(self._X)) if scale is None else scale.rho
         self._sqdist = cdist(self._X, self._X, "sqeuclidean") / (self._rho[:, None] * self._rho)

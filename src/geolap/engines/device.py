@@ -1,14 +1,14 @@
 """The device engine: all pairs on the device that holds the points, written over torch.
 
-The points are a torch tensor, on a GPU or on the CPU; what comes back are small NumPy arrays.  Exact in the sense of the
-tiled engine: every pair counts.
+The points are a torch tensor, on a GPU or on the CPU; the results are small NumPy arrays.  Exact in the sense of the
+tiled engine: the sums run over all pairs.
 
 - Row sums: in double precision, tile by tile; on a GPU with more than 20 000 points by a fused kernel
   (`geolap.engines.row_sum_kernel`) in single precision, with distances on the tensor cores.
 - Local metrics: Σ_j w (x_j − c)(x_j − c)ᵀ, with w = W² for the tangent basis and w = P for H, is for all evaluation points
   and bandwidths together a matrix product with the moments x xᵀ, x, 1 of the points, chunk by chunk, in double precision.
 
-When the device runs out of memory, tiles are halved and the work goes on.
+If the device runs out of memory, tiles are halved and the work continues.
 """
 
 import numpy as np
@@ -22,13 +22,13 @@ from .row_sum_kernel import fused_row_sums, has_fused_kernel
 
 __all__ = ["DeviceEngine"]
 
-# Beyond this many points on a GPU, row sums are done by the fused kernel.
+# Beyond this many points on a GPU, the fused kernel computes row sums.
 _MANY = 20_000
 # Numbers in one of the large arrays of a tile: 1 GiB on a GPU, 32 MiB on a CPU.
 _HELD_GPU, _HELD_CPU = 2**27, 2**22
-# Up to this dimension matrices are diagonalized in full; beyond, by powers.
+# Up to this dimension matrices are fully diagonalized; beyond it, powers of the matrix are used.
 _FEW_DIMENSIONS = 32
-# C is squared so often, and then multiplied so often into a few vectors more than wanted.
+# Squarings of C, products with a block of vectors, and the vectors in the block beyond those needed.
 _SQUARINGS, _PRODUCTS, _MORE = 6, 3, 4
 # Residual over the eigengap at which a tangent direction is good enough.
 _ANGLE = 1e-6
@@ -138,7 +138,7 @@ class DeviceEngine:
         return H.reshape(m, c, dim, dim).transpose(0, 1), effective.reshape(m, c).T, drift.reshape(m, c).T
 
     def _sqdist(self, rows, columns):
-        """Squared distances over ρ_i ρ_j, by differences, and which are between points at the same place."""
+        """Squared distances over ρ_i ρ_j, by differences, and a mask of pairs at the same place."""
         distances = torch.cdist(self._X[rows], self._X[columns], compute_mode="donot_use_mm_for_euclid_dist")
         return distances.square_() / (self._rho[rows][:, None] * self._rho[columns]), distances == 0
 
@@ -154,7 +154,7 @@ class DeviceEngine:
                 yield column, W if self._cutoff is None else W * (sqdist <= (self._cutoff * eps) ** 2)
 
     def _chunks(self, n_rows):
-        """Slices of all points, so long that a tile over ``n_rows`` rows is what may be held."""
+        """Slices of all points, as long as fits in memory for a tile of ``n_rows`` rows."""
         n = len(self._X)
         size = max(64, self._held // max(n_rows, 1))
         return [slice(start, min(start + size, n)) for start in range(0, n, size)]
@@ -168,8 +168,8 @@ class DeviceEngine:
             except torch.OutOfMemoryError as error:
                 if self._held <= 2**16:
                     raise MemoryError(
-                        f"The device must have room for some numbers beside the points; it has not ({error}): free its "
-                        "memory, or pass the points as a NumPy array."
+                        f"The device needs some free memory in addition to the points ({error}): free its memory, "
+                        "or pass the points as a NumPy array."
                     ) from error
                 self._held //= 2
                 most = max(1, most // 2)
@@ -180,7 +180,7 @@ class DeviceEngine:
 
 
 def _in_unit_box(X):
-    """As `geolap.engines.base.in_unit_box`, on the device."""
+    """Like `geolap.points.in_unit_box`, on the device."""
     X = X.detach().to(torch.float64)
     center = X[:: -(-len(X) // 128)].median(dim=0).values
     low, high = X.min(dim=0).values, X.max(dim=0).values
@@ -205,7 +205,7 @@ def _leading_vectors(C, dim, guess):
     """The ``dim`` leading eigenvectors of each symmetric matrix (n, r, r), as rows (n, dim, r).
 
     Beyond a few dimensions: C to the 64th power by squaring, a few products with a block of vectors, and the best
-    combination of these.  Where that has not converged (leading eigenvalues nearly tie) the matrix is diagonalized in full.
+    combination of these.  If that has not converged (leading eigenvalues nearly tie), the matrix is fully diagonalized.
     """
     size = C.diagonal(dim1=1, dim2=2).sum(dim=1)
     C = C / torch.where(size > 0, size, 1.0)[:, None, None]
@@ -233,7 +233,7 @@ def _leading_vectors(C, dim, guess):
 
 
 def _orthonormal(block):
-    """Gram–Schmidt on the columns of each block (n, r, b): a few small products, where a batched QR takes its time."""
+    """Gram–Schmidt on the columns of each block (n, r, b): a few small products, because a batched QR is slow."""
     columns: list[torch.Tensor] = []
     for v in block.unbind(dim=2):
         for _ in range(2):

@@ -1,16 +1,16 @@
-"""Cells: a few Gaussians in the place of many points, for sums of weights.
+"""Cells: a few Gaussians in place of many points, for sums of weights.
 
-Points in the order of a k-d tree are cut into K runs of equal length.  For a sum over all points each run stands as one
-round Gaussian of the same number, mean μ_s and variance τ_s² per coordinate,
+Points in the order of a k-d tree are cut into K runs of equal length.  In a sum over all points, one isotropic Gaussian with
+the same count n_s, mean μ_s and variance τ_s² per coordinate replaces each run,
 
 .. math:: Σ_j \\exp(-‖x - x_j‖^2/ε^2) ≈ Σ_s n_s (1 + 2τ_s^2/ε^2)^{-r/2} \\exp(-‖x - μ_s‖^2/(ε^2 + 2τ_s^2))
 
-which is exact for cells of one point and for points that are so distributed.  What it leaves out varies slowly from place
-to place, and a factor that varies slowly does not matter to a Laplacian.  With 32 cells in an effective neighborhood the
-sums of a surface with noise in 13 dimensions are right to half a per cent (`tests/test_neighbors_engine.py`), where 32
-random points in the place of all would miss by 20 %.
+which is exact for cells of one point and for points with that distribution.  The error varies slowly from place to place,
+and a factor that varies slowly does not affect a Laplacian.  With 32 cells in an effective neighborhood the sums of a
+surface with noise in 13 dimensions are right to half a percent (`tests/test_cells_engine.py`), where 32 random points in
+place of all would be off by 20 %.
 
-Pairs are worked on in single precision: distances of a tile by one matrix product about a center of its own.
+Pairs are processed in single precision: one matrix product per tile, relative to its own center, gives the distances.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from ..kernel import gaussian
-from .threads import Scratch, checkpoint, in_order
+from ..threads import Scratch, checkpoint, in_order
 
 __all__ = [
     "CHECKED",
@@ -36,11 +36,11 @@ __all__ = [
     "runs_of",
 ]
 
-# Cells in an effective neighborhood, at first; how many more they are checked against, and at how many points.
+# Initial cells in an effective neighborhood; how many times more cells check them, and at how many points.
 FEWEST_CELLS, FINER, CHECKED = 32, 16, 64
-# Points that tell how many neighbors there are, and how many of them must be neighbors to tell.
+# Points that estimate the number of neighbors, and how many of them must be neighbors for an estimate.
 PILOT, _TELLING = 2**14, 16
-# The error in d²/ε² that is none in a sum.
+# The error in d²/ε² that is negligible in a sum.
 _EXPONENT_ERROR = 1e-3
 # Weights beyond this many ε, 5e-6 and less, are left out of sums.
 _REACH = 3.5
@@ -80,7 +80,7 @@ def _gaps(low, high, lows, highs):
 def neighborhood_share(sqdist, eps, *, cutoff=None):
     """The share of all points in an effective neighborhood, at the lower quartile of some places.
 
-    ``sqdist`` (n, m) are squared distances from these places to pilot points; a place itself among them does not count.
+    ``sqdist`` (n, m) are squared distances from these places to pilot points; the place itself does not count.
     """
     W = gaussian(np.where(sqdist == 0, np.inf, sqdist), eps, cutoff=cutoff)
     effective = W.sum(axis=1) ** 2 / np.maximum(np.square(W).sum(axis=1), np.finfo(float).tiny)
@@ -88,12 +88,12 @@ def neighborhood_share(sqdist, eps, *, cutoff=None):
 
 
 def degree_error(degrees, truth) -> float:
-    """Relative error of degrees up to a common factor: half the width of the middle two thirds of log ratios."""
+    """Relative error of degrees up to a common factor: half the width of the central two thirds of log ratios."""
     return 0.5 * float(np.subtract(*np.quantile(np.log(degrees / truth), [0.84, 0.16])))
 
 
 def runs_of(places, *, longest=_TARGETS):
-    """Where runs of places that stand together begin, given ascending places in the order of a tree."""
+    """Where runs of nearby places begin, given ascending places in the order of a tree."""
     return np.flatnonzero(np.diff(places // longest, prepend=-1))
 
 
@@ -107,7 +107,7 @@ def branches(n, n_branches):
 
 @dataclass(frozen=True)
 class Cells:
-    """K Gaussians in the place of points.
+    """K Gaussians in place of points.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Cells:
     variances : ndarray (K,)
         Their variance per coordinate.
     rho : ndarray (K,)
-        Their local scale, 1 if there is none.
+        Their local scale, 1 if there are no local scales.
     """
 
     centers: np.ndarray
@@ -148,9 +148,9 @@ class Cells:
         return Boxes(self.centers, _SHARED)
 
     def sums(self, targets, eps, starts, *, rho=None, cutoff=None, n_jobs):
-        """Σ W over all points (the target itself among them) for targets (n, r).
+        """Σ W over all points (including the target itself) for targets (n, r).
 
-        Targets between two of the ``starts`` are worked on together, and should stand together.
+        Targets between two of the ``starts`` are processed together, and should be close to each other.
         """
         widen = 1.0 + 2.0 * self.variances / (eps * self.rho) ** 2
         logs = np.log(self.counts) - 0.5 * self.centers.shape[1] * np.log(widen)
@@ -160,7 +160,7 @@ class Cells:
         inverse = 1.0 / (eps**2 * self.rho * widen)
         rho_most = self.rho.max()
         scratch = Scratch()
-        # About one center for all, the factors of the cells serve every tile; if that does not cost too many digits.
+        # With one center for all tiles the factors of the cells are computed once, if that does not cost too many digits.
         size = np.einsum("nr,nr->n", self.centers, self.centers).max()
         once = np.finfo(np.float32).eps * size * inverse.max() < _EXPONENT_ERROR
         factors = _factors(self.centers, inverse, True) if once else None
@@ -172,7 +172,7 @@ class Cells:
             near = self.near(points, eps * np.sqrt(scale.max() * rho_most) * widest)
             center = 0.0 if once else points[len(points) // 2]
             left = _factors(points - center, 1.0 / scale)
-            # Both ends of a close pair are about as far from the center.
+            # Both points of a close pair are about as far from the center.
             lost = not once and np.finfo(np.float32).eps * left[:, -2].max() * inverse.max() > 10.0 * _EXPONENT_ERROR
             sums = np.zeros(len(points))
             for k in range(0, len(near), _CELLS):
@@ -198,7 +198,7 @@ class Cells:
         return np.concatenate(list(found)) * np.exp(max(largest, -600.0))
 
     def near(self, points, eps):
-        """Indices of the cells that some of the points may see."""
+        """Indices of the cells that may be within reach of the points."""
         return self.boxes.points(self.boxes.within(_REACH * eps, points.min(axis=0), points.max(axis=0)))
 
 

@@ -1,7 +1,7 @@
 """Tangent bases and dual metrics for a group of evaluation points that share their neighbors.
 
-The part of an engine that works on rows: given the squared distances from a few evaluation points to the points around
-them, all bandwidths are done together, widest first, with fewer and fewer points in reach.
+The part of an engine that works on rows.  Given the squared distances from a few evaluation points to the points around
+them, it processes all bandwidths together, widest first, with fewer and fewer points in reach.
 """
 
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ import numpy as np
 from ..kernel import Ladder, ladder_weights, reach
 from ..metric import drift, dual_metric
 from ..tangent import tangent_finder
+from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
-from .threads import Scratch, checkpoint
 
 __all__ = ["Around", "metrics_around"]
 
-# How many weights are worked on at once (4 MiB: a share of a cache).
+# Weights processed at once (4 MiB: a share of a cache).
 _BATCH_ELEMENTS = 2**19
-# A batch of bandwidths ends when the points in reach have become fewer than this share of those at its start.
+# A batch of bandwidths ends when fewer points are in reach than this share of those at its start.
 _SHRUNK = 0.7
 
 
@@ -33,12 +33,12 @@ class Around:
         The evaluation points.
     points : ndarray (n, r)
     sqdist : ndarray (c, n)
-        Squared distances, over ρ_i ρ_j where scales vary; ``inf`` for the point itself, its duplicates, and pairs that do
-        not count.
+        Squared distances, over ρ_i ρ_j where scales vary; ``inf`` for the point itself, its duplicates, and ignored
+        pairs.
     density : ndarray (n, m)
         Density weights v_j.
     at_center : ndarray (c,)
-        How many points stand at each evaluation point, itself counted.
+        Number of points at the place of each evaluation point, including itself.
     density_here : ndarray (c, m)
         The sum of their density weights.
     rho : ndarray (c,)
@@ -55,9 +55,9 @@ class Around:
 
 
 def metrics_around(around: Around, steps: list[Ladder], dim, *, cutoff=None, scratch: Scratch):
-    """Dual metrics H (c, m, dim, dim) and effective neighbors (c, m)."""
-    # Beside the nearest neighbor, a point farther than `reach` counts for nothing.  With the points in the order of
-    # how far they are beyond the nearest neighbor of any row, those in reach of ε are always the first n(ε).
+    """The `LocalMetrics` of c evaluation points at m bandwidths."""
+    # Compared with the nearest neighbor, a point beyond its distance by more than `reach` is negligible.  With points sorted
+    # by how far they are beyond the nearest neighbor of any row, those in reach of ε are always the first n(ε).
     nearest = around.sqdist.min(axis=1, initial=np.inf)
     beyond = (around.sqdist - np.where(np.isfinite(nearest), nearest, 0.0)[:, None]).min(axis=0)
     order = np.argsort(beyond)

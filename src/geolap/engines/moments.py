@@ -1,34 +1,34 @@
-"""Tangent bases and dual metrics from sums that may be added up piece by piece.
+"""Tangent bases and dual metrics from sums that can be accumulated in pieces.
 
-With a_j = x_j − x_i, all that the tangent basis (`geolap.tangent`) and the dual metric (`geolap.metric`) of an evaluation
-point need of the others is
+With a_j = x_j − x_i, the tangent basis (`geolap.tangent`) and the dual metric (`geolap.metric`) of an evaluation point need
+only the sums
 
 .. math:: Σ W, \\; Σ W^2, \\; Σ W v, \\; Σ W a, \\; Σ W^2 a, \\; Σ W v\\, a, \\; Σ W^2 a a^T, \\; Σ W v\\, a a^T
 
-over the points elsewhere, and the number and the density weights of those at x_i itself.  So the points may come in any
-number of chunks.  The products are formed in the precision in which the columns are kept, and added up in double.
+over the points at other places, and the number and the density weights of those at x_i itself.  So the points may come in
+any number of chunks.  The products are formed in the precision of the stored columns, and added up in double precision.
 """
 
 import numpy as np
 
 from ..kernel import gaussian
+from ..threads import Scratch
 from .base import NO_NEIGHBORS, LocalMetrics
 from .gaussian_cells import Boxes
-from .threads import Scratch
 
 __all__ = ["ENOUGH_COLUMNS", "ROW_REACH", "Columns", "metrics_from", "n_moments", "own_columns", "row_moments"]
 
-# Where degrees are estimated, rows end where weights fall below 2e-8, at this many ε; and beyond so many effective
-# neighbors columns are a sample.
+# Where degrees are estimated, rows end at this many ε, where weights fall below 2e-8; beyond this many effective
+# neighbors, columns are a sample.
 ROW_REACH, ENOUGH_COLUMNS = 4.2, 4096
-# Points that stand together in memory and share a bounding box.
+# Points that are adjacent in memory and share a bounding box.
 _RUN = 128
-# A place where no weight is: fills up the last run.
+# A place without weight, which pads the last run.
 _FAR = 1e9
 
 
 class Columns:
-    """Points in the order of a k-d tree, in runs, each kept (in single precision) about a center of its own."""
+    """Points in the order of a k-d tree, in runs, each stored (in single precision) relative to its own center."""
 
     def __init__(self, points, rho=None, dtype=np.float32):
         self.size, self.rho = len(points), rho
@@ -40,7 +40,7 @@ class Columns:
         self._about = about.reshape(len(starts), _RUN, -1)
 
     def near(self, x, distance):
-        """Numbers of the runs that may hold points closer than that to x."""
+        """Numbers of the runs that may hold points closer than ``distance`` to x."""
         return self._boxes.within(distance, x, x)
 
     def points(self, runs):
@@ -55,13 +55,13 @@ class Columns:
         return np.flatnonzero(seen)
 
     def padded(self, values, fill):
-        """Values of the points, with others for those that only fill up the last run, run by run."""
+        """Values of the points, run by run, with ``fill`` for the padding of the last run."""
         full = np.full(len(self._about) * _RUN, fill, dtype=float)
         full[: self.size] = values
         return full.reshape(-1, _RUN)
 
     def differences(self, x, runs, scratch: Scratch):
-        """x_j − x (n, r) for all points of those runs, those that fill up among them."""
+        """x_j − x (n, r) for all points of those runs, including padding."""
         A = scratch.array("A", (len(runs), *self._about.shape[1:]), self._about.dtype)
         self._about.take(runs, axis=0, out=A, mode="clip")
         A += (self._centers[runs] - x).astype(A.dtype)[:, None, :]
@@ -69,20 +69,20 @@ class Columns:
 
 
 def n_moments(r) -> int:
-    """Numbers that `row_moments` gives for r features."""
+    """The number of values that `row_moments` returns for r features."""
     return 5 + 3 * r + 2 * r * r
 
 
 def own_columns(here, thinned):
-    """What an evaluation point and its duplicates weigh, in units of a column behind which ``thinned`` points stand.
+    """The weight of an evaluation point and its duplicates, in units of a column that represents ``thinned`` points.
 
-    The point itself is only one; duplicates are a sample like all others.
+    The point itself is only one point; duplicates are a sample like all others.
     """
     return np.maximum(here - 1.0, 0.0) + 1.0 / thinned
 
 
 def row_moments(x, columns: Columns, runs, reach, density, eps, *, rho=None, cutoff=None, scratch: Scratch):
-    """The sums (q,) of one evaluation point x (r,) over some runs of columns, as far as ``reach``.
+    """The sums (q,) of one evaluation point x (r,) over some runs of columns, up to the distance ``reach``.
 
     ``density`` and ``rho``, the products ρ_i ρ_j of local scales, are given for all runs (n_runs, run).
     """
@@ -120,7 +120,7 @@ def _second(A, weights, scratch):
 
 
 def metrics_from(moments, eps, dim, *, rho=1.0, thinned=1.0) -> LocalMetrics:
-    """What is found at one bandwidth from the sums (n, q); ``thinned`` points stand behind each column."""
+    """Metrics at one bandwidth from the sums (n, q); each column represents ``thinned`` points."""
     r = int(np.sqrt((moments.shape[1] - 5) / 2.0 + 0.5625) - 0.75 + 0.5)  # the inverse of `n_moments`
     here, density_here, s, s2, sv = moments[:, :5].T
     units = own_columns(here, thinned)

@@ -1,8 +1,8 @@
 """Row sums over all pairs in one kernel on a GPU: distances on the tensor cores, square-and-sum in registers.
 
-For a tile of targets and, one after another, tiles of all points: squared distances from a three-pass TF32 product (plain
-TF32 would lose them to cancellation), one exponential for every eight rungs of a ladder of bandwidths, the others by
-squaring.  Only the sums leave the registers.  The diagonal is left out exactly.
+For each tile of targets, the kernel loops over tiles of all points.  Squared distances come from a three-pass TF32 product
+(plain TF32 would lose them to cancellation).  There is one exponential for every eight rungs of a ladder of bandwidths, and
+the others come from squaring.  Only the sums leave the registers.  The diagonal is left out exactly.
 
 Single precision: the error of d²/ε² is about 1e-6 (‖x‖/ε)², and eight squarings multiply the rounding of a weight by 256.
 """
@@ -14,21 +14,21 @@ import torch
 
 __all__ = ["fused_row_sums", "has_fused_kernel", "rung_ladders"]
 
-# Rungs that one exponential serves: more squarings would leave fewer than four digits.
+# Rungs that one exponential serves; more squarings would leave fewer than four digits.
 RUNGS = 8
 # Points along the sides of a tile.
 _TARGETS, _SOURCES = 128, 128
-# Coordinates that one product takes.
+# Coordinates in one product.
 _WIDTH = 64
 
 
 def has_fused_kernel():
-    """Whether Triton is there."""
+    """Whether Triton is installed."""
     return find_spec("triton") is not None
 
 
 def rung_ladders(epsilons):
-    """Bandwidths in groups that one exponential serves: for each the widest, and (column, squarings) of all."""
+    """Groups of bandwidths that one exponential serves: the widest of each, and (column, squarings) of all."""
     found: list[tuple[float, list[tuple[int, int]]]] = []
     for column in np.argsort(-np.asarray(epsilons), kind="stable"):
         eps = float(epsilons[column])
@@ -43,8 +43,8 @@ def rung_ladders(epsilons):
 
 
 def fused_row_sums(X, epsilons):
-    """Σ_{j≠i} W_ij (N, m) of the points X (N, r), a tensor on a GPU about its center, as a NumPy array."""
-    from .row_sum_triton import row_sum_kernel  # Triton is there: see `has_fused_kernel`
+    """Σ_{j≠i} W_ij (N, m) of the points X (N, r), a centered tensor on a GPU, as a NumPy array."""
+    from .row_sum_triton import row_sum_kernel  # only where `has_fused_kernel` is true
 
     n, r = X.shape
     width = max(16, 2 ** int(np.ceil(np.log2(min(r, _WIDTH)))))

@@ -1,4 +1,4 @@
-"""The fused kernel itself, in Triton; see `geolap.engines.row_sum_kernel`, which imports it where Triton is there."""
+"""The fused kernel itself, in Triton; `geolap.engines.row_sum_kernel` imports it if Triton is installed."""
 
 import triton
 import triton.language as tl

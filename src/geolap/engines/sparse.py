@@ -1,4 +1,4 @@
-"""The sparse engine: only pairs that a graph stores, for graphs of nearest neighbors and graphs that somebody else made.
+"""The sparse engine: only the pairs that a graph stores, for nearest-neighbor graphs and precomputed graphs.
 
 Sums run over the stored pairs alone, so D(ε) is that of the graph that is actually built from them.
 """
@@ -11,14 +11,14 @@ from scipy import sparse
 from ..kernel import ladder_weights, ladders
 from ..laplacian import density_weights
 from ..pairs import ZERO, Pairs
-from ..points import in_unit, in_unit_box, root_mean_square_distance
+from ..points import as_points, in_unit, root_mean_square_distance
+from ..threads import Scratch, checkpoint, in_order
 from .base import LocalMetrics
 from .local import Around, metrics_around
-from .threads import Scratch, available_threads, checkpoint, in_order
 
 __all__ = ["SparseEngine"]
 
-# Rows whose pairs are worked on together, and evaluation points that one task holds.
+# Rows whose pairs are processed together, and evaluation points in one task.
 _ROWS = 1024
 _GROUP = 8
 
@@ -29,7 +29,8 @@ class SparseEngine:
     estimates = False
 
     def __init__(self, X, pairs: Pairs, *, cutoff=None, n_jobs=None, scale=None):
-        self._X, self._unit = in_unit_box(X)
+        points = as_points(X)
+        self._X, self._unit = points.box, points.unit
         if not sparse.issparse(pairs.sqdist):  # a sparse matrix would lose zeros
             pairs = Pairs(sparse.csr_array(np.maximum(pairs.sqdist, ZERO)), pairs.unit)
         S: Any = pairs.sqdist
@@ -42,7 +43,7 @@ class SparseEngine:
         self._scale = scale
         self._rho = np.ones(len(self._X)) if scale is None else scale.rho
         self._cutoff = cutoff
-        self._n_jobs = n_jobs or available_threads()
+        self._n_jobs = n_jobs
 
     def mean_distance(self):
         return root_mean_square_distance(self._X) * self._unit

@@ -1,12 +1,12 @@
 """The tiled engine: all pairs, in tiles that stay in the processor's cache, spread over threads.
 
-Exact: every pair counts.  What makes it fast:
+It is exact: the sums run over all pairs.  What makes it fast:
 
 - one exponential per pair and ladder of bandwidths, the rest by squaring (`geolap.kernel`);
-- distances by a matrix product per tile, about a center of the tile's own so that close pairs keep their digits;
-- each unordered pair once: a tile of weights is summed along both sides;
-- points in the order of a k-d tree: a tile is left as soon as its closest pair is out of the kernel's reach;
-- tangent bases by Krylov iteration (`geolap.tangent`) over only those points that a group of evaluation points can see.
+- distances by a matrix product per tile, relative to the tile's own center so that close pairs keep their digits;
+- each unordered pair once: a tile of weights is summed along both axes;
+- points in the order of a k-d tree: a tile is abandoned once its closest pair is out of the kernel's reach;
+- tangent bases by Krylov iteration (`geolap.tangent`) over only those points within reach of a group of evaluation points.
 
 Memory is O(N·(r + m)) plus, per thread, a few tiles and a few times 50·N weights; no N×N matrix exists.
 """
@@ -16,17 +16,17 @@ from scipy.spatial.distance import cdist
 
 from ..kernel import ladder_weights, ladders, reach
 from ..laplacian import density_weights
-from ..points import in_unit, in_unit_box, root_mean_square_distance
+from ..points import as_points, in_unit, root_mean_square_distance
+from ..threads import Scratch, checkpoint, in_order
 from .base import LocalMetrics
 from .blocks import blocks
 from .local import Around, metrics_around
-from .threads import Scratch, available_threads, checkpoint, in_order
 
 __all__ = ["TiledEngine"]
 
-# Points along the side of a tile.  Larger ones fill the cache, smaller ones keep threads waiting for the interpreter.
+# Points along the side of a tile.  Larger tiles overflow the cache; smaller ones make threads wait for the interpreter.
 _SIDE_OF_FEW, _SIDE_OF_MANY = 512, 768
-# Evaluation points that are worked on together.
+# Evaluation points that are processed together.
 _GROUP = 50
 
 
@@ -36,15 +36,16 @@ class TiledEngine:
     estimates = False
 
     def __init__(self, X, *, cutoff=None, n_jobs=None, scale=None):
-        X, self._unit = in_unit_box(X)
+        points = as_points(X)
+        X, self._unit = points.box, points.unit
         rho = None if scale is None else scale.rho
         self._blocks, self._order = blocks(X, _SIDE_OF_FEW if len(X) < 4096 else _SIDE_OF_MANY, rho)
         self._X = X[self._order]
         self._rho = np.ones(len(X)) if rho is None else rho[self._order]
-        self._place = np.argsort(self._order)  # where a point of the caller's stands here
+        self._place = np.argsort(self._order)  # the position of each of the caller's points here
         self._scale = scale
         self._cutoff = cutoff
-        self._n_jobs = n_jobs or available_threads()
+        self._n_jobs = n_jobs
 
     def mean_distance(self):
         return root_mean_square_distance(self._X) * self._unit
@@ -133,9 +134,9 @@ class TiledEngine:
         return LocalMetrics.joined(found, axis=0).at(np.argsort(np.concatenate(groups)))
 
     def _group_metrics(self, group, steps, density, dim, scratch):
-        """What is found at a group of evaluation points, given by their places."""
+        """Metrics at a group of evaluation points, given by their places."""
         origin = self._X[group]
-        sqdist = cdist(origin, self._X, "sqeuclidean")  # by differences: exact however close the points
+        sqdist = cdist(origin, self._X, "sqeuclidean")  # by differences: exact however close the points are
         row, place = np.nonzero(sqdist == 0)  # each point itself, and its duplicates
         density_here = np.zeros((len(group), density.shape[1]))
         np.add.at(density_here, row, density[place])
@@ -147,7 +148,7 @@ class TiledEngine:
     def _by_groups(self, function, indices, label):
         """Apply ``function`` to groups of places of the given points; yields (positions in ``indices``, result)."""
         places = self._place[indices]
-        # Points that stand together in the tree see the same neighbors.
+        # Points that are close in the tree share neighbors.
         groups = np.array_split(np.argsort(places, kind="stable"), max(1, -(-len(places) // _GROUP)))
         results = in_order(function, [places[g] for g in groups], n_jobs=self._n_jobs, label=label)
         yield from zip(groups, results, strict=True)

@@ -5,7 +5,9 @@ The graph is built over all points, labeled or not; the labels are then fitted b
 """
 
 import warnings
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -13,72 +15,69 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..graphs.build import BuiltGraph
 from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions
-from ..validation import check_labels, check_number, check_points, check_values
-from .laplacian import GraphEstimator, with_graph_parameters
+from ..selectors import METHODS, BandwidthSelector
+from ..validation import check_labels, check_number, check_values
+from .base import GraphEstimator, documented
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
-# Beyond so many points, more eigenvectors take long.
+# Beyond this many points, more eigenvectors take too long.
 _MANY_POINTS = 5000
 _SIZE_OF_MANY = 60
 # How sharp probabilities may become.
 _SHARPNESS = (1e-2, 1e3)
+_SETTINGS = """    n_eigenvectors : int, optional
+        p.  By default 5, 20, 60 and, up to 5000 points, 200 are tried.
+    power : float, optional
+        m.  By default 1, 2 and 4 are tried.
+    penalty : float, optional
+        μ, for eigenvectors of unit mean square and eigenvalues of I − P.  By default many are tried.
+"""
 
 
+@dataclass(eq=False, repr=False)
 class _SmoothEstimator(GraphEstimator):
     """Fits what is known at some points by functions that are smooth on the graph of all points."""
 
-    def __init__(
-        self,
-        bandwidth="gc",
-        *,
-        n_eigenvectors=None,
-        power=None,
-        penalty=None,
-        renormalization=1.0,
-        self_weights=False,
-        cutoff=None,
-        n_neighbors=None,
-        neighbors=None,
-        local_scale=None,
-        metric="euclidean",
-        random_state=None,
-        n_jobs=None,
-    ):
-        self.bandwidth = bandwidth
-        self.n_eigenvectors = n_eigenvectors
-        self.power = power
-        self.penalty = penalty
-        self.renormalization = renormalization
-        self.self_weights = self_weights
-        self.cutoff = cutoff
-        self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
-        self.local_scale = local_scale
-        self.metric = metric
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    bandwidth: float | str | BandwidthSelector = "gc"
+    _: KW_ONLY
+    n_eigenvectors: int | None = None
+    power: float | None = None
+    penalty: float | None = None
+    self_weights: bool = False
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
 
-    def _n_points(self, X):
-        """How many points there are; what is wrong with them is said before what is wrong with y."""
-        return X.shape[0] if self.metric == "precomputed" and hasattr(X, "shape") else len(check_points(X))
+    @property
+    def n_eigenvectors_(self) -> int:
+        return self._fit.size
 
-    def _fit_known(self, X, labels, known, target, *, classes) -> SmoothFit:
-        """Fit target (n, C) at the known rows of X; ``labels`` are for methods that choose ε by them."""
-        for name, low in (("n_eigenvectors", 1), ("power", 0), ("penalty", 0)):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), Integral if low == 1 else Real, low=low, open_low=low == 0)
-        graph = self._fit_graph(X, labels)
-        sizes = SIZES if graph.n_points <= _MANY_POINTS else tuple(s for s in SIZES if s <= _SIZE_OF_MANY)
+    @property
+    def power_(self) -> float:
+        return self._fit.power
+
+    @property
+    def penalty_(self) -> float:
+        return self._fit.penalty
+
+    @property
+    def n_graph_components_(self) -> int:
+        return self._fit.n_components
+
+    @property
+    def n_unreached_(self) -> int:
+        return self._fit.n_unreached
+
+    def _smooth_fit(self, built: BuiltGraph, known: np.ndarray, target: np.ndarray, *, classes: bool) -> SmoothFit:
+        """Fit target (n, C) at the known points by smooth functions on the graph."""
+        sizes = SIZES if built.kernel.n_points <= _MANY_POINTS else tuple(s for s in SIZES if s <= _SIZE_OF_MANY)
         sizes = sizes if self.n_eigenvectors is None else (self.n_eigenvectors,)
-        functions = smooth_functions(graph, known, max(sizes), n_jobs=self.n_jobs)
-        fit = functions.fit(
+        fit = smooth_functions(built.kernel, known, max(sizes), n_jobs=self.n_jobs).fit(
             known,
             target,
             classes=classes,
@@ -86,28 +85,34 @@ class _SmoothEstimator(GraphEstimator):
             powers=POWERS if self.power is None else (self.power,),
             penalties=None if self.penalty is None else (self.penalty,),
         )
-        self.n_graph_components_ = int(functions.components.max()) + 1
-        self.n_unreached_ = graph.n_points - len(functions.rows)
-        if self.n_unreached_:
+        if fit.n_unreached:
             warnings.warn(
-                f"Every component of the graph should hold a labeled point; {self.n_unreached_} of {graph.n_points} points "
-                f"are in components without one (the graph has {self.n_graph_components_}) and get the mean of all labels: "
+                f"Every component of the graph should hold a labeled point; {fit.n_unreached} of {built.kernel.n_points} "
+                f"points are in components without one (the graph has {fit.n_components}) and get the mean of all labels: "
                 "label some of them, or use a larger bandwidth.",
-                stacklevel=4,
+                stacklevel=3,
             )
-        self.n_eigenvectors_, self.power_, self.penalty_ = fit.size, fit.power, fit.penalty
-        self._scores = fit.scores
         return fit
 
-    def _scores_at(self, X):
+    def _check_settings(self) -> None:
+        for name, low in (("n_eigenvectors", 1), ("power", 0), ("penalty", 0)):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), Integral if low == 1 else Real, low=low, open_low=low == 0)
+
+    def _scores_at(self, X: Any) -> np.ndarray:
         """f (n, C) at points X: their own for training points, means of neighbors for others."""
         check_is_fitted(self)
-        means, nearest, twin = self._extended(X, self._scores)
-        means[twin] = self._scores[nearest[twin]]
-        return means
+        found = self._extended(X, self._fit.scores)
+        found.means[found.twin] = self._fit.scores[found.nearest[found.twin]]
+        return found.means
 
 
-@with_graph_parameters
+def _documented(cls: type) -> Any:
+    return documented(cls, settings=_SETTINGS)
+
+
+@_documented
+@dataclass(eq=False, repr=False)
 class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     """Classify all points from the labels of a few, by least squares over smooth functions on their graph.
 
@@ -118,14 +123,8 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
 
     Parameters
     ----------
-    bandwidth : float, str or selector, default "gc"
-        ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
-    n_eigenvectors : int, optional
-        p.  By default 5, 20, 60 and, up to 5000 points, 200 are tried.
-    power : float, optional
-        m.  By default 1, 2 and 4 are tried.
-    penalty : float, optional
-        μ, for eigenvectors of unit mean square and eigenvalues of I − P.  By default many are tried.
+    <bandwidth>
+    <settings>
     self_weights : bool, default False
         Whether W_ii = 1 or 0.  In many dimensions a graph with self-weights is nearly the identity at ε̂.
     <parameters of the graph>
@@ -157,7 +156,7 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     True
     """
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn from the points X (n_points, n_features) and their classes y (n_points,).
 
         −1 marks an unlabeled point; so do None and NaN, and "-1" among words.
@@ -166,39 +165,34 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
         -------
         self
         """
-        y, labeled = check_labels(y, self._n_points(X))
+        self._check_settings()
+        data = self._data(X)
+        y, labeled = check_labels(y, data.shape[0])
         known = np.flatnonzero(labeled)
-        try:
-            self.classes_, index = np.unique(y[known], return_inverse=True)
-        except TypeError:
-            raise ValueError("Labels must be all words or all numbers; both were given: convert them, str(label).") from None
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"A classifier needs labeled points of at least two classes; y has {len(self.classes_)} class(es)"
-                f"{f', {self.classes_[0]}' if len(self.classes_) else ', all points are unlabeled'} (-1 means unlabeled): "
-                "label points of another class."
-            )
+        names, index = _classes_of(y[known])
         classes = np.full(len(y), -1)
         classes[known] = index
-        fit = self._fit_known(X, classes, known, signs_of(index, len(self.classes_)), classes=True)
-        self._sharpness = _fitted_sharpness(fit.left_out, index)
-        found = self._scores.argmax(axis=1)
+        self._built = self._build(data, classes)
+        self._fit = self._smooth_fit(self._built, known, signs_of(index, len(names)), classes=True)
+        self._sharpness = _fitted_sharpness(self._fit.left_out, index)
+        found = self._fit.scores.argmax(axis=1)
         found[known] = index
-        self.transduction_ = self.classes_[found]
+        self.classes_, self.transduction_ = names, names[found]
         return self
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Classes (n,) of points X (n, n_features)."""
         best = self._scores_at(X).argmax(axis=1)
         return self.classes_[best]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (n, n_classes) of the classes at points X: a softmax of f, as sharp as leave-one-out supports."""
         scores = self._scores_at(X)
         return softmax(self._sharpness * scores, axis=1)
 
 
-@with_graph_parameters
+@_documented
+@dataclass(eq=False, repr=False)
 class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     """Predict a number at all points from its values at a few, by least squares over smooth functions on their graph.
 
@@ -208,14 +202,8 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
 
     Parameters
     ----------
-    bandwidth : float, str or selector, default "gc"
-        ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
-    n_eigenvectors : int, optional
-        p.  By default 5, 20, 60 and, up to 5000 points, 200 are tried.
-    power : float, optional
-        m.  By default 1, 2 and 4 are tried.
-    penalty : float, optional
-        μ, for eigenvectors of unit mean square and eigenvalues of I − P.  By default many are tried.
+    <bandwidth>
+    <settings>
     self_weights : bool, default False
         Whether W_ii = 1 or 0.
     <parameters of the graph>
@@ -240,38 +228,61 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     True
     """
 
-    def fit(self, X, y):
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn from the points X (n_points, n_features) and the values y (n_points,), NaN where unknown.
 
         Returns
         -------
         self
         """
-        y = check_values(y, self._n_points(X))
-        if self.bandwidth == "cv" or getattr(self.bandwidth, "needs_labels", False):
-            raise ValueError(
-                f"Numbers have no classes, which this choice of a bandwidth needs; bandwidth={self.bandwidth!r} was given: "
-                "use one that needs no labels, such as 'gc'."
-            )
+        self._check_settings()
+        data = self._data(X)
+        y = check_values(y, data.shape[0])
+        _check_needs_no_classes(self.bandwidth)
         known = np.flatnonzero(~np.isnan(y))
         unit = np.abs(y[known]).max() or 1.0
-        self._fit_known(X, None, known, (y[known] / unit)[:, None], classes=False)
-        self._scores *= unit
-        self.transduction_ = self._scores[:, 0].copy()
+        self._built = self._build(data)
+        fit = self._smooth_fit(self._built, known, (y[known] / unit)[:, None], classes=False)
+        self._fit = replace(fit, scores=unit * fit.scores)
+        self.transduction_ = self._fit.scores[:, 0].copy()
         return self
 
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Values (n,) at points X (n, n_features)."""
         return self._scores_at(X)[:, 0]
 
 
-def _fitted_sharpness(left_out, index):
+def _classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes of the labels, at least two, and which of them each label is."""
+    try:
+        names, index = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise ValueError("Labels must be all words or all numbers; both were given: convert them, str(label).") from None
+    if len(names) < 2:
+        raise ValueError(
+            f"A classifier needs labeled points of at least two classes; y has {len(names)} class(es)"
+            f"{f', {names[0]}' if len(names) else ', all points are unlabeled'} (-1 means unlabeled): "
+            "label points of another class."
+        )
+    return names, index
+
+
+def _check_needs_no_classes(bandwidth: Any) -> None:
+    rule = METHODS.get(bandwidth) if isinstance(bandwidth, str) else bandwidth
+    if getattr(rule, "needs_labels", False):
+        raise ValueError(
+            f"Numbers have no classes, which this choice of a bandwidth needs; bandwidth={bandwidth!r} was given: use one "
+            "that needs no labels, such as 'gc'."
+        )
+
+
+def _fitted_sharpness(left_out: np.ndarray, index: np.ndarray) -> float:
     """β of the softmax that makes the left-out labels most likely, with one more and one less of each, after Platt."""
     n, n_classes = left_out.shape
     smoothed = np.full((n, n_classes), 1.0 / (n + 2.0) / max(n_classes - 1, 1))
     smoothed[np.arange(n), index] = (n + 1.0) / (n + 2.0)
 
-    def loss(log_sharpness):
+    def loss(log_sharpness: float) -> float:
         return -(smoothed * log_softmax(np.exp(log_sharpness) * left_out, axis=1)).sum()
 
     return float(np.exp(minimize_scalar(loss, bounds=np.log(_SHARPNESS), method="bounded").x))

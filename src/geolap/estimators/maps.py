@@ -9,94 +9,109 @@ with P(x, ·) the row of transition probabilities that x would have.  A point of
 """
 
 import warnings
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..graphs.spectrum import SOLVERS, smooth_spectrum
+from ..graphs.build import BuiltGraph
+from ..graphs.spectrum import SOLVERS, Spectrum, smooth_spectrum
+from ..selectors import BandwidthSelector
+from ..sentences import Sentence
 from ..validation import check_choice, check_number
-from .laplacian import GraphEstimator, with_graph_parameters
+from .base import GraphEstimator, documented
 
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
 
+_COORDINATES = """    n_components : int, default 2
+        Coordinates of the map.
+    <bandwidth>
+"""
 _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn"
         What to do with a graph in several components: warn, and let the first coordinates tell them apart; refuse; or give
         each component a map of its own.
     n_landmarks : int, optional
-        Only so many points, a stratified sample, carry the graph; ε and the degrees are those of all points, and the other
+        Only this many points, a stratified sample, carry the graph; ε and the degrees are those of all points, and the other
         points get their coordinates by Nyström extension.
     eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
         "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, up to 15
         coordinates of more than 50 000 points by LOBPCG if pyamg is installed, all others by Lanczos.
+    self_weights : bool, default True
+        Whether W_ii = 1 or 0.
 """
-
-
-def _with_map_parameters(cls):
-    """Insert what both maps have in common into the documentation of one."""
-    cls.__doc__ = cls.__doc__.replace("    <parameters of the map>\n", _PARAMETERS)
-    return with_graph_parameters(cls)
-
-
+_EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
+        Signs are fixed: in every coordinate the entry of largest magnitude is positive.
+"""
+_ATTRIBUTES = """    n_graph_components_ : int
+        Connected components of the graph.
+    component_labels_ : ndarray (n_points,)
+        Which of them each point of the graph belongs to, the largest being 0.
+    landmarks_ : ndarray (n_landmarks,) or None
+        Which points carry the graph, ascending; ``graph_`` and ``component_labels_`` are theirs.
+"""
 # Below this the Nyström extension would multiply what is mostly noise.
 _LEAST_EIGENVALUE = 0.05
 
+_Class = TypeVar("_Class", bound=type)
 
+
+def _documented(cls: _Class) -> _Class:
+    """Insert what both maps have in common into the documentation of one."""
+    texts = {"coordinates": _COORDINATES, "embedding": _EMBEDDING}
+    return documented(cls, **texts, **{"parameters of the map": _PARAMETERS, "attributes of the map": _ATTRIBUTES})
+
+
+@dataclass(eq=False, repr=False)
 class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):
     """A map whose coordinates are eigenvectors of a graph."""
 
-    _markov = False  # eigenvectors of P rather than of L
+    _markov: ClassVar[bool] = False  # eigenvectors of P rather than of L
 
-    def __sklearn_tags__(self):
+    n_components: int = 2
+    bandwidth: float | str | BandwidthSelector = "gc"
+    _: KW_ONLY
+    disconnected: str = "warn"
+    n_landmarks: int | None = None
+    eigen_solver: str = "auto"
+
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X, y=None):
+    @property
+    def landmarks_(self) -> np.ndarray | None:
+        return self._built.landmarks
+
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the map of the points X (n_points, n_features); y is used by methods that choose ε by labels.
 
         Returns
         -------
         self
         """
-        check_number("n_components", self.n_components, Integral, low=1)
-        check_choice("disconnected", self.disconnected, ("warn", "error", "separate"))
-        check_choice("eigen_solver", self.eigen_solver, SOLVERS)
-        graph = self._fit_graph(X, y, self.n_landmarks)
-        if self.n_components >= graph.n_points:
-            raise ValueError(
-                f"n_components must be less than the number of points; {self.n_components} was given for {graph.n_points} "
-                "points: lower it."
-            )
-        separate = self.disconnected == "separate"
-        spectrum = smooth_spectrum(
-            graph,
-            self.n_components + 1,
-            markov=self._markov,
-            separate=separate,
-            solver=self.eigen_solver,
-            n_jobs=self.n_jobs,
-        )
-        self.component_labels_ = spectrum.components
-        self.n_graph_components_ = spectrum.n_components
-        if spectrum.n_components > 1 and not separate:
-            self._report(spectrum.components)
-        loss = graph.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:]  # 1 − eigenvalue of P, where ρ = 1
-        self._loss = np.nan_to_num(loss)  # coordinates that a small component does not have are zero
-        self._coordinates = self._coordinates_of(spectrum)
-        self.embedding_ = self._coordinates.astype(graph.weights.dtype)
-        self.landmarks_ = self._landmarks
-        if self._landmarks is not None:
-            self.embedding_ = self.transform(X)
+        self._check_parameters()
+        built = self._build(self._data(X), y, n_landmarks=self.n_landmarks)
+        spectrum = self._spectrum(built)
+        loss = np.nan_to_num(built.kernel.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:])
+        self._built, self._loss = built, loss  # 1 − eigenvalue of P, where ρ = 1; 0 for coordinates that do not exist
+        self.component_labels_, self.n_graph_components_ = spectrum.components, spectrum.n_components
+        self.eigenvalues_, self._coordinates = self._coordinates_of(spectrum, loss, built.kernel.bandwidth)
         self._n_features_out = self.n_components
+        self.embedding_ = self._coordinates.astype(built.kernel.weights.dtype)
+        if built.landmarks is not None:
+            self.embedding_ = self.transform(X)
         return self
 
-    def fit_transform(self, X, y=None):
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Find the map of the points X and return it, (n_points, n_components)."""
         return self.fit(X, y).embedding_
 
-    def transform(self, X):
+    def transform(self, X: Any) -> np.ndarray:
         """Coordinates (n, n_components) of new points X (n, n_features) on the map, by Nyström extension.
 
         Where the denominator falls below 0.05, because the map has more coordinates than the graph can resolve, it is held
@@ -104,30 +119,64 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         """
         check_is_fitted(self)
         separate = self._loss.ndim == 2  # each component has coordinates and eigenvalues of its own
-        means, nearest, twin = self._extended(X, self._coordinates, self.component_labels_ if separate else None)
-        loss = self._loss[self.component_labels_[nearest]] if separate else self._loss
+        found = self._extended(X, self._coordinates, self.component_labels_ if separate else None)
+        loss = self._loss[self.component_labels_[found.nearest]] if separate else self._loss
         if not self._markov:
-            loss = loss * (self.graph_.bandwidths[nearest, None] / self.bandwidth_) ** 2
-        result = means / np.maximum(1.0 - loss, _LEAST_EIGENVALUE)
-        result[twin] = self._coordinates[nearest[twin]]
+            loss = loss * (self.graph_.bandwidths[found.nearest, None] / self.bandwidth_) ** 2
+        result = found.means / np.maximum(1.0 - loss, _LEAST_EIGENVALUE)
+        result[found.twin] = self._coordinates[found.nearest[found.twin]]
         return result.astype(self.embedding_.dtype)
 
-    def _report(self, components):
-        sizes = np.bincount(components)
-        shown = ", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else "")
-        useless = min(len(sizes) - 1, self.n_components)
-        coordinates = "coordinate only tells" if useless == 1 else f"{useless} coordinates only tell"
-        message = (
-            f"The graph should be connected; at bandwidth {self.bandwidth_:.4g} it has {len(sizes)} components (of {shown} "
-            f"points): the first {coordinates} them apart.  Embed each on its own with disconnected='separate', use a "
-            "larger bandwidth or more neighbors, or remove outliers."
+    def _check_parameters(self) -> None:
+        check_number("n_components", self.n_components, Integral, low=1)
+        check_choice("disconnected", self.disconnected, ("warn", "error", "separate"))
+        check_choice("eigen_solver", self.eigen_solver, SOLVERS)
+
+    def _spectrum(self, built: BuiltGraph) -> Spectrum:
+        graph = built.kernel
+        if self.n_components >= graph.n_points:
+            raise ValueError(
+                Sentence(
+                    "{n_components} must be less than the number of points; {given} was given for {n} points: lower it.",
+                    given=self.n_components,
+                    n=graph.n_points,
+                )
+            )
+        spectrum = smooth_spectrum(
+            graph,
+            self.n_components + 1,
+            markov=self._markov,
+            separate=self.disconnected == "separate",
+            solver=self.eigen_solver,
+            n_jobs=self.n_jobs,
         )
-        if self.disconnected == "error":
-            raise ValueError(message)
-        warnings.warn(message, stacklevel=3)
+        if spectrum.n_components > 1 and self.disconnected != "separate":
+            message = _in_components(np.bincount(spectrum.components), self.n_components, graph.bandwidth)
+            if self.disconnected == "error":
+                raise ValueError(message)
+            warnings.warn(message, stacklevel=3)
+        return spectrum
+
+    @abstractmethod
+    def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues as the map reports them, and the coordinates of the points that carry the graph."""
 
 
-@_with_map_parameters
+def _in_components(sizes: np.ndarray, n_components: int, bandwidth: float) -> Sentence:
+    useless = min(len(sizes) - 1, n_components)
+    return Sentence(
+        "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): the first "
+        "{coordinates} them apart.  Embed each on its own with {disconnected=separate}, use a larger bandwidth or more "
+        "neighbors, or remove outliers.",
+        bandwidth=bandwidth,
+        n=len(sizes),
+        shown=", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else ""),
+        coordinates="coordinate only tells" if useless == 1 else f"{useless} coordinates only tell",
+    )
+
+
+@_documented
+@dataclass(eq=False, repr=False)
 class LaplacianEigenmap(_SpectralMap):
     """Laplacian eigenmap: the smoothest functions on the data as coordinates (Belkin & Niyogi 2003).
 
@@ -139,28 +188,17 @@ class LaplacianEigenmap(_SpectralMap):
 
     Parameters
     ----------
-    n_components : int, default 2
-        Coordinates of the map.
-    bandwidth : float, str or selector, default "gc"
-        ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
+    <coordinates>
     <parameters of the map>
-    self_weights : bool, default True
-        Whether W_ii = 1 or 0.
     <parameters of the graph>
 
     Attributes
     ----------
-    embedding_ : ndarray (n_points, n_components)
-        Signs are fixed: in every coordinate the entry of largest magnitude is positive.
+    <embedding>
     eigenvalues_ : ndarray (n_components,)
         Of −L, ascending: they tend to those of the Laplace–Beltrami operator.  With ``disconnected="separate"`` one row for
         each component, NaN for coordinates that a small component does not have.
-    n_graph_components_ : int
-        Connected components of the graph.
-    component_labels_ : ndarray (n_points,)
-        Which of them each point of the graph belongs to, the largest being 0.
-    landmarks_ : ndarray (n_landmarks,) or None
-        Which points carry the graph, ascending; ``graph_`` and ``component_labels_`` are theirs.
+    <attributes of the map>
     <attributes of the graph>
 
     Examples
@@ -174,45 +212,12 @@ class LaplacianEigenmap(_SpectralMap):
     (5, 3)
     """
 
-    def __init__(
-        self,
-        n_components=2,
-        bandwidth="gc",
-        *,
-        disconnected="warn",
-        n_landmarks=None,
-        eigen_solver="auto",
-        renormalization=1.0,
-        self_weights=True,
-        cutoff=None,
-        n_neighbors=None,
-        neighbors=None,
-        local_scale=None,
-        metric="euclidean",
-        random_state=None,
-        n_jobs=None,
-    ):
-        self.n_components = n_components
-        self.bandwidth = bandwidth
-        self.disconnected = disconnected
-        self.n_landmarks = n_landmarks
-        self.eigen_solver = eigen_solver
-        self.renormalization = renormalization
-        self.self_weights = self_weights
-        self.cutoff = cutoff
-        self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
-        self.local_scale = local_scale
-        self.metric = metric
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _coordinates_of(self, spectrum):
-        self.eigenvalues_ = spectrum.eigenvalues[..., 1:]
-        return spectrum.vectors[:, 1:]
+    def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:
+        return spectrum.eigenvalues[..., 1:], spectrum.vectors[:, 1:]
 
 
-@_with_map_parameters
+@_documented
+@dataclass(eq=False, repr=False)
 class DiffusionMap(_SpectralMap):
     """Diffusion map: coordinates in which straight distances are diffusion distances (Coifman & Lafon 2006).
 
@@ -222,30 +227,19 @@ class DiffusionMap(_SpectralMap):
 
     Parameters
     ----------
-    n_components : int, default 2
-        Coordinates of the map.
-    bandwidth : float, str or selector, default "gc"
-        ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
+    <coordinates>
     diffusion_time : float, default 1.0
         t, in steps of P.
     <parameters of the map>
-    self_weights : bool, default True
-        Whether W_ii = 1 or 0.
     <parameters of the graph>
 
     Attributes
     ----------
-    embedding_ : ndarray (n_points, n_components)
-        Signs are fixed: in every coordinate the entry of largest magnitude is positive.
+    <embedding>
     eigenvalues_ : ndarray (n_components,)
         a_k of P, descending.  With ``disconnected="separate"`` one row for each component, NaN for coordinates that a small
         component does not have.
-    n_graph_components_ : int
-        Connected components of the graph.
-    component_labels_ : ndarray (n_points,)
-        Which of them each point of the graph belongs to, the largest being 0.
-    landmarks_ : ndarray (n_landmarks,) or None
-        Which points carry the graph, ascending; ``graph_`` and ``component_labels_`` are theirs.
+    <attributes of the map>
     <attributes of the graph>
 
     Examples
@@ -256,57 +250,23 @@ class DiffusionMap(_SpectralMap):
     (1000, 2)
     """
 
-    _markov = True
+    _markov: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        n_components=2,
-        bandwidth="gc",
-        *,
-        diffusion_time=1.0,
-        disconnected="warn",
-        n_landmarks=None,
-        eigen_solver="auto",
-        renormalization=1.0,
-        self_weights=True,
-        cutoff=None,
-        n_neighbors=None,
-        neighbors=None,
-        local_scale=None,
-        metric="euclidean",
-        random_state=None,
-        n_jobs=None,
-    ):
-        self.n_components = n_components
-        self.bandwidth = bandwidth
-        self.diffusion_time = diffusion_time
-        self.disconnected = disconnected
-        self.n_landmarks = n_landmarks
-        self.eigen_solver = eigen_solver
-        self.renormalization = renormalization
-        self.self_weights = self_weights
-        self.cutoff = cutoff
-        self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
-        self.local_scale = local_scale
-        self.metric = metric
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    diffusion_time: float = 1.0
 
-    def fit(self, X, y=None):
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_number("diffusion_time", self.diffusion_time, low=0)
-        return super().fit(X, y)
 
-    fit.__doc__ = _SpectralMap.fit.__doc__
-
-    def _coordinates_of(self, spectrum):
-        self.eigenvalues_ = 1.0 - self.bandwidth_**2 / 4.0 * spectrum.eigenvalues[..., 1:]
-        separate = self._loss.ndim == 2
+    def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:
+        separate = loss.ndim == 2
         groups = spectrum.components if separate else np.zeros_like(spectrum.components)
         size = np.sqrt(np.bincount(groups, weights=spectrum.mass))[groups]  # makes the constant eigenvector 1
-        power = 1.0 - self._loss
+        power = 1.0 - loss
         if float(self.diffusion_time).is_integer():
             power = power ** int(self.diffusion_time)
         else:  # a negative number has no such power; those of smooth eigenvectors are positive
             power = np.maximum(power, 0.0) ** self.diffusion_time
-        return spectrum.vectors[:, 1:] * size[:, None] * (power[groups] if separate else power)
+        coordinates = spectrum.vectors[:, 1:] * size[:, None] * (power[groups] if separate else power)
+        return 1.0 - bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:], coordinates

@@ -51,7 +51,7 @@ def figure1(*, quick: bool = False, random_state: int = 0) -> Study:
 def _sample(surface: str, noise: float, n: int, *, seed: int) -> Record:
     X = SURFACES[surface](n, noise=noise, noise_dims=10, random_state=seed).data
     low, high = _true_range(X, seed)
-    clmr_low, clmr_high = MultiscaleSVD(K=2, random_state=seed).fit(X).selection_.details["limits"]
+    clmr_low, clmr_high = MultiscaleSVD(max_dim=2, random_state=seed).fit(X).selection_.details["limits"]
     record: Record = {"surface": surface, "noise": noise, "n_points": n, "seed": seed}
     record |= {"true_low": low, "true_high": high, "clmr_low": clmr_low, "clmr_high": clmr_high}
     for dim in DIMENSIONS:

@@ -6,6 +6,7 @@ from sklearn.utils import check_random_state
 from ..datasets import load_ssl_book
 from ..engines import make_engine
 from ..local_pca import local_singular_values
+from ..points import Points
 from ..selection import Selection
 from ..selectors import GeometricConsistency
 from ..selectors.multiscale_svd import turning_points
@@ -33,7 +34,7 @@ def figure2(*, quick: bool = False, random_state: int = 0) -> Study:
     }
     grid = selections[1].details["scanned"]
     sample = check_n_sample(n_local, len(X), check_random_state(random_state))
-    sigma = local_singular_values(X, sample, grid, N_VALUES).mean(axis=0)
+    sigma = local_singular_values(Points.of(X), sample, grid, N_VALUES).mean(axis=0)
     clmr = [_clmr_range(K, grid, sigma) for K in range(1, N_VALUES)]
     other = make_engine(load_ssl_book("coil2").data).mean_distance()
     unlimited = [str(row["K"]) for row in clmr if row["low"] is None or row["high"] is None]

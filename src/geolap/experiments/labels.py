@@ -16,7 +16,6 @@ import numpy as np
 
 from ..datasets import load_ssl_book
 from ..engines import make_engine
-from ..engines.threads import available_threads, in_order
 from ..estimators.laplacian import GraphLaplacian
 from ..graphs.graph import KernelGraph, kernel_graph
 from ..graphs.neighbors import all_pairs
@@ -24,10 +23,12 @@ from ..graphs.smooth_regression import SIZES, SmoothFunctions, signs_of, smooth_
 from ..pairs import Pairs
 from ..points import spread_rows
 from ..search import log_grid
+from ..search_range import search_grid
 from ..selection import Selection
 from ..selectors import METHODS, BandwidthSelector, CrossValidation, GeometricConsistency
-from ..selectors.base import search_grid
 from ..selectors.cross_validation import label_folds, middle_of_least
+from ..specification import LocalScaleLike
+from ..threads import in_order
 from .paper import SETS
 from .rules import selected, timed
 
@@ -37,7 +38,7 @@ PAPER_RULES = ("te", "cv", "rec", "gc_inverse", "gc")
 LABEL_COUNTS = (100, 10)
 
 # Not in the paper: bandwidths that vary, by the distance to the k-th neighbor or by region, and other rules.
-LOCAL = {"gc, local (10th neighbor)": 10, "gc, local (regional)": "regional"}
+LOCAL: dict[str, LocalScaleLike] = {"gc, local (10th neighbor)": 10, "gc, local (regional)": "regional"}
 RULES = ("gc_first", "gc_drift", "bgh", "semigroup", "singer", "lcmc", "median", "knn")
 
 QUICK_SETS, QUICK_SPLITS = ("digit1", "bci"), 3
@@ -175,4 +176,4 @@ def _wrong(functions: SmoothFunctions, target: np.ndarray, rows: np.ndarray, siz
 
 
 def _for_each(splits: np.ndarray, error: Callable[[np.ndarray], float]) -> np.ndarray:
-    return np.array(list(in_order(error, splits, n_jobs=available_threads(), label=None)))
+    return np.array(list(in_order(error, splits, label=None)))

@@ -1,24 +1,27 @@
 """A forecast before the work: how long it will take, and whether there is memory enough."""
 
 from numbers import Integral
+from typing import Any
 
-from ..engines import Cost, engine_for, map_cost, selection_cost
-from ..engines.threads import available_threads
+from ..engines import Cost, engine_for
+from ..engines.cost import map_cost, selection_cost
+from ..specification import GraphSpec
+from ..threads import thread_count
 from ..validation import check_choice, check_number
 
 __all__ = ["forecast"]
 
 
 def forecast(
-    X,
-    task="selection",
+    X: Any,
+    task: str = "selection",
     *,
-    exact=False,
-    engine="auto",
-    n_sample=200,
-    n_neighbors=50,
-    n_landmarks=None,
-    n_jobs=None,
+    exact: bool = False,
+    engine: str = "auto",
+    n_sample: int | None = 200,
+    n_neighbors: int = 50,
+    n_landmarks: int | None = None,
+    n_jobs: int | None = None,
 ) -> Cost:
     """What choosing the bandwidth of these points, or a map of them, will cost.
 
@@ -37,7 +40,7 @@ def forecast(
     n_neighbors : int, default 50
         For a map: neighbors that each point is joined with.
     n_landmarks : int, optional
-        For a map carried by so many landmarks instead.
+        For a map built on this many landmarks instead.
     n_jobs : int, optional
 
     Returns
@@ -62,16 +65,16 @@ def forecast(
     check_number("n_points", n, Integral, low=1)
     check_number("n_features", r, Integral, low=1)
     check_choice("task", task, ("selection", "map"))
-    check_choice("engine", engine, ("auto", "tiled", "dense", "device", "cells"))
-    n_jobs, n_sample = n_jobs or available_threads(), min(n, n_sample or n)
-    name = engine_for(X, exact=exact) if engine == "auto" else engine
+    spec = GraphSpec(exact=exact, engine=engine, n_neighbors=n_neighbors, n_jobs=n_jobs).filled()
+    name = engine_for(X, exact=spec.exact) if spec.engine == "auto" else spec.engine
+    costs = {"n_sample": min(n, n_sample or n), "n_jobs": thread_count(spec.n_jobs)}
     if task == "map":
-        return map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_sample=n_sample, n_jobs=n_jobs)
-    return selection_cost(name, n, r, n_sample=n_sample, n_jobs=n_jobs)
+        return map_cost(name, n, r, n_neighbors=spec.n_neighbors, n_landmarks=n_landmarks, **costs)
+    return selection_cost(name, n, r, **costs)
 
 
 class _Shape:
     """Points of which only the number is known."""
 
-    def __init__(self, n_points, n_features):
+    def __init__(self, n_points: int, n_features: int) -> None:
         self.shape = n_points, n_features

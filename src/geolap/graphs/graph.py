@@ -76,7 +76,7 @@ class KernelGraph:
     def restricted(self, rows) -> "KernelGraph":
         """The graph of some points, whole components of this one: their degrees stay."""
         W = self.weights[rows][:, rows]
-        scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.dim)
+        scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.intrinsic_dim)
         return KernelGraph(W, self.bandwidth, self.degrees[rows], self.density[rows], self.density_unit, scale)
 
     def renormalized(self):
@@ -86,10 +86,10 @@ class KernelGraph:
 
     def transition(self):
         """P, whose rows sum to 1."""
-        alone = self._sums == 0
+        isolated = self._sums == 0
         P = self._scaled(self.density * _inverse(self._sums), self.density)
-        if alone.any():
-            stay = alone.astype(P.dtype)
+        if isolated.any():
+            stay = isolated.astype(P.dtype)
             P = P + (sparse.diags_array(stay, format="csr") if sparse.issparse(P) else np.diag(stay))
         return P
 
@@ -99,7 +99,7 @@ class KernelGraph:
         return self._scaled(root, root)
 
     def laplacian(self, normalization="random_walk"):
-        """L = (4/ε²)(P − I), or with A in the place of P, or (4/ε²)(W' − diag d')."""
+        """L = (4/ε²)(P − I), or with A instead of P, or (4/ε²)(W' − diag d')."""
         if normalization == "random_walk":
             return laplacian(self.transition(), self.bandwidths)
         factor = 4.0 / self.bandwidth**2

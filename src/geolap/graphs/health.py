@@ -5,7 +5,8 @@ all bandwidths at once are those of single linkage: the graph falls in two where
 longer than that.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
@@ -13,8 +14,9 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from ..engines import make_engine
-from ..points import in_unit, in_unit_box
-from ..validation import check_bandwidths, check_n_sample, check_number, check_points
+from ..points import Points, in_unit
+from ..specification import GraphSpec
+from ..validation import check_bandwidths, check_n_sample
 
 __all__ = ["GraphHealth", "HealthCurve", "graph_health", "health_curve"]
 
@@ -84,7 +86,15 @@ class GraphHealth:
         return card(f"Graph of {self.n_points} points at bandwidth {self.bandwidth:.4g}", table((), rows))
 
 
-def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, n_jobs=None):
+def graph_health(
+    X: Any,
+    bandwidth: float,
+    *,
+    cutoff: float = 3.0,
+    n_sample: int | None = 1000,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> GraphHealth:
     """Components, isolated points, effective neighbors and size of a graph, without building it.
 
     Parameters
@@ -109,15 +119,15 @@ def graph_health(X, bandwidth, *, cutoff=3.0, n_sample=1000, random_state=None, 
     >>> geolap.graph_health(X, 0.3).components
     1
     """
-    points = check_points(X)
+    points = Points.of(X)
     eps = float(check_bandwidths(bandwidth)[0])
-    check_number("cutoff", cutoff, low=0, open_low=True)
+    spec = GraphSpec(cutoff=cutoff, n_jobs=n_jobs).filled()
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
-    box, unit = in_unit_box(points)
-    radius = float(cutoff * in_unit([eps], unit)[0])
+    box = points.box
+    radius = float(spec.cutoff * in_unit([eps], points.unit)[0])
     labels = components_within(box, radius)
     sizes = np.bincount(labels)
-    sums, squares = 1.0 + make_engine(points, n_jobs=n_jobs).row_sums(eps / np.sqrt([1.0, 2.0]), sample).T
+    sums, squares = 1.0 + make_engine(points, replace(spec, cutoff=None)).row_sums(eps / np.sqrt([1.0, 2.0]), sample).T
     joined = sum(int((cdist(box[rows], box) <= radius).sum()) for rows in np.array_split(sample, -(-len(sample) // 256)))
     nonzeros = round(joined * len(points) / len(sample))
     index_bytes = 4 if nonzeros < 2**31 else 8
@@ -161,7 +171,15 @@ class HealthCurve:
     cutoff: float = 3.0
 
 
-def health_curve(X, bandwidths, *, cutoff=3.0, n_sample=200, random_state=None, n_jobs=None):
+def health_curve(
+    X: Any,
+    bandwidths: Any,
+    *,
+    cutoff: float = 3.0,
+    n_sample: int | None = 200,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> HealthCurve:
     """Components, isolated points and effective neighbors of graphs at several bandwidths, without building them.
 
     Parameters
@@ -187,18 +205,17 @@ def health_curve(X, bandwidths, *, cutoff=3.0, n_sample=200, random_state=None, 
     >>> geolap.health_curve(X, [0.001, 0.01, 0.3]).components.tolist()
     [500, 469, 1]
     """
-    points = check_points(X)
+    points = Points.of(X)
     bandwidths = np.sort(check_bandwidths(bandwidths))
-    check_number("cutoff", cutoff, low=0, open_low=True)
+    spec = GraphSpec(cutoff=cutoff, n_jobs=n_jobs).filled()
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
-    engine = make_engine(points, n_jobs=n_jobs)
+    engine = make_engine(points, replace(spec, cutoff=None))
     scales = np.concatenate([bandwidths, bandwidths / np.sqrt(2.0)])  # W² at ε is W at ε/√2
     sums, squares = np.split(1.0 + engine.row_sums(scales, sample), 2, axis=1)
     components = largest = None
     if len(points) <= _MOST_POINTS_LINKED:
-        box, unit = in_unit_box(points)
-        components, largest, alone = _linked(box, cutoff * in_unit(bandwidths, unit))
-        isolated = alone / len(points)
+        components, largest, lone = _linked(points.box, spec.cutoff * in_unit(bandwidths, points.unit))
+        isolated = lone / len(points)
     else:
         isolated = (engine.nearest(sample)[:, None] > cutoff * bandwidths).mean(axis=0)
     return HealthCurve(
@@ -212,8 +229,8 @@ def health_curve(X, bandwidths, *, cutoff=3.0, n_sample=200, random_state=None, 
     )
 
 
-def _linked(X, radii):
-    """Components, points in the largest and points alone, in graphs that join points up to each of the radii apart."""
+def _linked(X: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Components, points in the largest and isolated points, in graphs that join points up to each of the radii apart."""
     first, second, height, size = linkage(X, "single").T
     largest = np.maximum.accumulate(np.concatenate([[1.0], size]))
     leaves = np.sort(np.concatenate([height[first < len(X)], height[second < len(X)]]))  # where each point is joined
@@ -221,7 +238,7 @@ def _linked(X, radii):
     return len(X) - joined, largest[joined].astype(int), len(X) - np.searchsorted(leaves, radii, side="right")
 
 
-def components_within(X, radius):
+def components_within(X: np.ndarray, radius: float) -> np.ndarray:
     """Component of each row in the graph that joins points up to ``radius`` apart.
 
     A search in waves: each wave holds the points just reached, and only distances to points not yet reached are computed, so

@@ -1,8 +1,8 @@
 """Smallest eigenpairs of a large sparse matrix by LOBPCG, with algebraic multigrid for preconditioner and start.
 
-Lanczos needs as many products as 1/√μ, μ the gap between eigenvalues, which falls as points become more.  A multigrid cycle
-(smoothed aggregation, from pyamg) brings an error down by about the same factor whatever the size; and the eigenvectors of
-its first coarse level, some eighty times smaller, are a start that is right to a few per cent.
+Lanczos needs as many products as 1/√μ, μ the gap between eigenvalues, which falls as the number of points grows.  A
+multigrid cycle (smoothed aggregation, from pyamg) brings an error down by about the same factor regardless of the size, and
+the eigenvectors of its first coarse level, some eighty times smaller, are a start that is right to a few percent.
 """
 
 import warnings
@@ -31,7 +31,7 @@ def smallest_by_multigrid(L, k, *, product, known, tol):
     """The k smallest eigenvalues of a symmetric positive semi-definite CSR matrix and their vectors (n, k).
 
     ``known`` (n, 1) spans its null space and is kept out; ``product`` multiplies with L; residuals should fall to ``tol``.
-    The answer is None if they do not, or if the coarse level is too small to tell so many vectors apart.
+    The answer is None if they do not, or if the coarse level is too small to tell that many vectors apart.
     """
     levels = _levels(L, known)
     if levels[1].A.shape[0] < 2 * (k + _GUARDS) + 2:

@@ -1,34 +1,27 @@
-"""Pairs of points: all of them, those within a radius, the nearest of each point, or those that somebody else found.
+"""Which pairs of points a graph stores: all of them, those within a radius, or the nearest neighbors of each point."""
 
-A search answers with squared distances in a unit of its own, as a full symmetric matrix or as a symmetric CSR matrix that
-stores the diagonal.  There a distance of zero is stored as `ZERO`, a number too small to weigh anything: a sparse matrix
-would lose a zero.
-"""
-
-import warnings
+from collections.abc import Callable
 from importlib.util import find_spec
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
+from sklearn.metrics.pairwise import euclidean_distances
 
 from ..engines.blocks import blocks
-from ..engines.cost import graph_memory, neighbor_entries
-from ..engines.threads import Scratch, available_threads, in_order
-from ..memory import require_memory
 from ..pairs import ZERO, Pairs
-from ..points import in_unit, in_unit_box
-from ..validation import check_number, host_array
+from ..points import as_points, in_unit
+from ..sentences import Sentence
+from ..threads import Scratch, in_order, thread_count
+from ..validation import check_number
 
 __all__ = [
     "all_pairs",
-    "check_distances",
-    "find_pairs",
     "fitted_neighbors",
-    "given_pairs",
     "nearest_neighbors",
     "nearest_pairs",
     "pairs_within",
@@ -37,15 +30,18 @@ __all__ = [
 # Up to this many features a k-d tree is faster than looking at all pairs.
 _FEATURES_FOR_TREE = 15
 _SIDE = 768
-# Beyond this many points, and with more features than for a tree, faiss looks into one out of so many of its cells.
+# Beyond this many points, and with more features than for a tree, faiss looks into this fraction of its cells.
 _POINTS_FOR_FAISS, _SHARE_OF_CELLS = 50_000, 16
 # Points that one call of a tree answers for, rows that are worked on together, and numbers held at once by a comparison.
-_QUERIES, _ROWS, _HELD = 2**16, 2**12, 2**24
+_QUERIES, _ROWS, _HELD = 2**11, 2**12, 2**24
+# The relative error of a squared distance to the farthest neighbor beyond which it is found by differences.
+_RELATIVE_ERROR = 1e-9
 
 
 def all_pairs(X, *, n_jobs=None) -> Pairs:
     """All pairs, as a full matrix."""
-    X, unit = in_unit_box(X)
+    points = as_points(X)
+    X, unit = points.box, points.unit
     sqdist = np.empty((len(X), len(X)))
     parts, order = blocks(X, _SIDE)
     scratch = Scratch()
@@ -59,7 +55,7 @@ def all_pairs(X, *, n_jobs=None) -> Pairs:
             sqdist[np.ix_(order[J.rows], order[I.rows])] = found.T
 
     tiles = [(I, J) for k, I in enumerate(parts) for J in parts[k:]]
-    for _ in in_order(of, tiles, n_jobs=n_jobs or available_threads(), label="distances"):
+    for _ in in_order(of, tiles, n_jobs=n_jobs, label="distances"):
         pass
     np.fill_diagonal(sqdist, 0.0)
     return Pairs(0.5 * (sqdist + sqdist.T), unit)
@@ -70,7 +66,8 @@ def pairs_within(X, radius, *, rho=None, narrowest=None, n_jobs=None) -> Pairs:
 
     Distances are accurate enough for bandwidths from ``narrowest`` (by default a tenth of the radius) on.
     """
-    X, unit = in_unit_box(X)
+    points = as_points(X)
+    X, unit = points.box, points.unit
     radius, narrowest = in_unit([radius, narrowest or 0.1 * radius], unit)
     parts, order = blocks(X, _SIDE, rho)
     order = order.astype(np.int32)
@@ -88,7 +85,7 @@ def pairs_within(X, radius, *, rho=None, narrowest=None, n_jobs=None) -> Pairs:
         return row.astype(np.int16), column.astype(np.int16), np.maximum(sqdist[row, column], ZERO)
 
     tiles = [(I, J) for k, I in enumerate(parts) for J in parts[k:] if I.distance(J) <= radius]
-    found = list(in_order(of, tiles, n_jobs=n_jobs or available_threads(), label="pairs within the cut-off"))
+    found = list(in_order(of, tiles, n_jobs=n_jobs, label="pairs within the cut-off"))
     counts = np.zeros(len(X), dtype=np.int64)
     for (I, J), (row, column, _) in zip(tiles, found, strict=True):
         counts[order[I.rows]] += np.bincount(row, minlength=len(I.points))
@@ -151,39 +148,57 @@ def _of_either(sqdist, columns):
     return sparse.csr_array((data, indices, ends.astype(index)), shape=(n, n))
 
 
-def nearest_neighbors(X, n_neighbors, *, n_jobs=None):
+def nearest_neighbors(X: Any, n_neighbors: int, *, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Distances (N, k) to the k nearest other points, ascending, and which points they are (N, k).
 
     Exact, unless there are more than 50 000 points in more than 15 dimensions and faiss is installed: then distances are
     exact, but a few neighbors may be missed.
     """
+    points = as_points(X)
     check_number("n_neighbors", n_neighbors, Integral, low=1)
-    if n_neighbors >= len(X):
+    if n_neighbors >= len(points):
         raise ValueError(
-            f"n_neighbors must be less than the number of points; {n_neighbors} was given for {len(X)} points: lower it."
+            Sentence(
+                "{n_neighbors} must be less than the number of points; {k} was given for {n} points: lower it.",
+                k=n_neighbors,
+                n=len(points),
+            )
         )
-    X, unit = in_unit_box(X)
-    k, n_jobs = n_neighbors + 1, n_jobs or available_threads()
-    if X.shape[1] <= _FEATURES_FOR_TREE:
+    box, k = points.box, n_neighbors + 1
+    if box.shape[1] <= _FEATURES_FOR_TREE:
         search = _nearest_by_tree
-    elif len(X) > _POINTS_FOR_FAISS and find_spec("faiss") is not None:
+    elif len(box) > _POINTS_FOR_FAISS and find_spec("faiss") is not None:
         search = _nearest_by_faiss
     else:
         search = _nearest_by_brute_force
-    distances, columns = search(X, k, n_jobs)
+    distances, columns = search(box, k, n_jobs)
     # The point itself comes first, unless duplicates crowd it out: then the last of them goes.
-    own = columns == np.arange(len(X))[:, None]
+    own = columns == np.arange(len(box))[:, None]
     own[~own.any(axis=1), -1] = True
-    return distances[~own].reshape(len(X), -1) * unit, columns[~own].reshape(len(X), -1)
+    return distances[~own].reshape(len(box), -1) * points.unit, columns[~own].reshape(len(box), -1)
+
+
+def _by_groups(nearest: Callable, order: np.ndarray, together: int, k: int, n_jobs: int | None):
+    """Distances and columns (N, k) from ``nearest(rows)`` of groups of rows, on threads."""
+    distances, columns = np.empty((len(order), k)), np.empty((len(order), k), dtype=np.int32)
+    groups = np.split(order, np.arange(together, len(order), together))
+    found = in_order(nearest, groups, n_jobs=n_jobs, label=f"{k - 1} nearest neighbors")
+    for rows, (some, which) in zip(groups, found, strict=True):
+        distances[rows], columns[rows] = some, which
+    return distances, columns
 
 
 def _nearest_by_tree(X, k, n_jobs):
     tree = cKDTree(X)
-    distances, columns = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.int32)
-    for first in range(0, len(X), _QUERIES):
-        rows = tree.indices[first : first + _QUERIES]  # points that stand together ask for the same memory
-        distances[rows], columns[rows] = tree.query(X[rows], k, workers=n_jobs)
-    return distances, columns
+    # Points that are close together use the same memory.
+    return _by_groups(lambda rows: tree.query(X[rows], k), tree.indices, _QUERIES, k, n_jobs)
+
+
+def _in_exact_order(X, rows, candidates):
+    """Exact distances from the rows to their candidates (n, k), ascending, and the candidates in that order."""
+    exact = np.linalg.norm(X[candidates] - X[rows, None], axis=2)
+    rank = np.argsort(exact, axis=1, kind="stable")
+    return np.take_along_axis(exact, rank, axis=1), np.take_along_axis(candidates, rank, axis=1)
 
 
 def _nearest_by_faiss(X, k, n_jobs):
@@ -195,135 +210,33 @@ def _nearest_by_faiss(X, k, n_jobs):
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], n_cells)
     index.cp.min_points_per_centroid = 1
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(n_jobs)
+    faiss.omp_set_num_threads(thread_count(n_jobs))
     index.train(points)
     index.add(points)
     index.nprobe = max(1, n_cells // _SHARE_OF_CELLS)
-    distances, columns = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.int32)
-    for first in range(0, len(X), _ROWS):
-        rows = slice(first, first + _ROWS)
-        found = index.search(points[rows], k)[1]
-        exact = np.linalg.norm(X[found] - X[rows, None], axis=2)
-        rank = np.argsort(exact, axis=1, kind="stable")
-        distances[rows], columns[rows] = np.take_along_axis(exact, rank, axis=1), np.take_along_axis(found, rank, axis=1)
+    # faiss has threads of its own.
+    found = _by_groups(
+        lambda rows: _in_exact_order(X, rows, index.search(points[rows], k)[1]), np.arange(len(X)), _ROWS, k, 1
+    )
     faiss.omp_set_num_threads(before)
-    return distances, columns
+    return found
 
 
 def _nearest_by_brute_force(X, k, n_jobs):
-    """Distances and columns (N, k) of the nearest points, the point itself counted, tile by tile, nearest tiles first."""
-    parts, order = blocks(X, _SIDE)
-    scratch = Scratch()
+    """Nearest of all points, by one matrix product for a group of rows, or by differences where that would lose digits."""
+    squares = np.einsum("nr,nr->n", X, X)
+    error = 8.0 * np.finfo(float).eps * squares.max()
 
-    def of(I):
-        nearest = np.full((len(I.points), 0), np.inf)
-        columns = np.empty((len(I.points), 0), dtype=np.intp)
-        for J in sorted(parts, key=I.distance):
-            if nearest.shape[1] == k and I.distance(J) ** 2 > nearest.max():
-                break
-            sqdist = I.sqdist(J, 0.0, out=scratch.array("sqdist", (len(I.points), len(J.points))))
-            sqdist = np.hstack([nearest, sqdist])
-            some = np.hstack([columns, np.broadcast_to(order[J.rows], (len(I.points), len(J.points)))])
-            if sqdist.shape[1] > k:
-                best = np.argpartition(sqdist, k - 1, axis=1)[:, :k]
-                sqdist, some = np.take_along_axis(sqdist, best, axis=1), np.take_along_axis(some, best, axis=1)
-            nearest, columns = sqdist, some
-        exact = np.stack([cdist(x[None], X[c])[0] for x, c in zip(I.points, columns, strict=True)])
-        rank = np.argsort(exact, axis=1, kind="stable")
-        return np.take_along_axis(exact, rank, axis=1), np.take_along_axis(columns, rank, axis=1)
+    def nearest(rows):
+        sqdist = euclidean_distances(X[rows], X, squared=True, Y_norm_squared=squares)
+        candidates = np.argpartition(sqdist, k - 1, axis=1)[:, :k]
+        unsure = error > _RELATIVE_ERROR * np.take_along_axis(sqdist, candidates, axis=1).max(axis=1)
+        if unsure.any():
+            exact = cdist(X[rows[unsure]], X, "sqeuclidean")
+            candidates[unsure] = np.argpartition(exact, k - 1, axis=1)[:, :k]
+        return _in_exact_order(X, rows, candidates)
 
-    distances, columns = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.int32)
-    found = in_order(of, parts, n_jobs=n_jobs, label=f"{k - 1} nearest neighbors")
-    for I, (d, c) in zip(parts, found, strict=True):
-        distances[order[I.rows]], columns[order[I.rows]] = d, c
-    return distances, columns
-
-
-def given_pairs(distances, n_points=None) -> Pairs:
-    """Pairs from a matrix of distances that somebody else computed: square, dense or sparse, as scikit-learn writes them.
-
-    What a sparse matrix does not store is out of reach.  A pair counts if either side stores it.
-    """
-    if not sparse.issparse(distances):
-        return _given_full(np.asarray(distances), n_points)
-    D = sparse.csr_array(distances, dtype=float)
-    _check_square(D.shape, n_points)
-    check_distances(D.data)
-    row = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
-    if D.nnz and np.all(D.data[row != D.indices] == 1.0):
-        warnings.warn(
-            "Distances should tell near from far; all those given are 1, as in a graph of connections: use mode='distance'.",
-            stacklevel=2,
-        )
-    unit = float(D.data.max(initial=0.0)) or 1.0
-    D.data = np.maximum((D.data / unit) ** 2, ZERO)
-    return Pairs(_symmetric(D), unit)
-
-
-def _given_full(D, n_points):
-    if D.ndim != 2 or D.dtype.kind not in "biuf":
-        raise ValueError(
-            f"Distances must be a square matrix of numbers; shape {D.shape} of {D.dtype} was given: pass what "
-            "sklearn.metrics.pairwise_distances returns."
-        )
-    _check_square(D.shape, n_points)
-    check_distances(D)
-    if not np.allclose(D, D.T, rtol=1e-5, atol=1e-8 * D.max()):
-        raise ValueError(
-            "A full matrix of distances must be symmetric; the given one is not: pass (D + D.T) / 2 if you mean that."
-        )
-    unit = float(D.max()) or 1.0
-    sqdist = (0.5 * (D / unit + D.T / unit)) ** 2
-    np.fill_diagonal(sqdist, 0.0)
-    return Pairs(sqdist, unit)
-
-
-def _check_square(shape, n_points):
-    if shape[0] != shape[1] or n_points not in (None, shape[0]):
-        wanted = "as many rows as columns" if n_points is None else f"{n_points} rows and columns, one for each point"
-        raise ValueError(f"A matrix of distances must have {wanted}; shape {shape} was given: match it to the points.")
-
-
-def check_distances(values):
-    """Refuse distances that are no numbers or negative."""
-    wrong = values[~(np.isfinite(values) & (values >= 0))]
-    if wrong.size:
-        raise ValueError(
-            f"Distances must be finite and not negative; {wrong.flat[0]} was given: leave out pairs that are out of reach."
-        )
-
-
-def _symmetric(directed):
-    """Entries that either side stores, the larger where they differ, and the diagonal."""
-    zeros = sparse.diags_array(np.full(directed.shape[0], ZERO), format="csr")
-    directed = sparse.csr_array(directed + zeros)  # now every row stores its diagonal
-    both = sparse.csr_array(directed.maximum(directed.T.tocsr()))
-    both.setdiag(ZERO)
-    index = np.int32 if both.nnz < 2**31 else np.int64  # the narrower is what most solvers accept
-    return sparse.csr_array((both.data, both.indices.astype(index), both.indptr.astype(index)), shape=both.shape)
-
-
-def find_pairs(X, *, n_neighbors=None, neighbors=None, n_jobs=None) -> Pairs | None:
-    """The pairs of the graph that the parameters ask for; None if all pairs count.
-
-    ``neighbors`` may be a matrix of distances, or a transformer that makes one from the points, such as scikit-learn's
-    KNeighborsTransformer.
-    """
-    if neighbors is None and n_neighbors is None:
-        return None
-    X = host_array(X)
-    if neighbors is None:
-        what = f"A graph that joins {len(X)} points with their {n_neighbors} nearest"
-        require_memory(graph_memory(neighbor_entries(len(X), n_neighbors)), what, "lower n_neighbors, or use n_landmarks")
-        return nearest_pairs(X, n_neighbors, n_jobs=n_jobs)
-    if n_neighbors is not None:
-        raise ValueError(
-            f"Either n_neighbors or neighbors says which pairs count; both n_neighbors={n_neighbors!r} and neighbors were "
-            "given: leave out one of them."
-        )
-    if isinstance(neighbors, Pairs):
-        return neighbors
-    return given_pairs(fitted_neighbors(neighbors, X)[0], len(X))
+    return _by_groups(nearest, np.arange(len(X)), max(1, _HELD // (8 * len(X))), k, n_jobs)
 
 
 def fitted_neighbors(neighbors, X):

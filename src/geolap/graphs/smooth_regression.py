@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..engines.threads import one_blas_thread
+from ..threads import one_blas_thread
 from .graph import KernelGraph, kernel_graph
 from .spectrum import graph_components, smooth_spectrum
 
@@ -52,6 +52,8 @@ class SmoothFit:
         At each labeled point, what the others predict.
     size, power, penalty : int, float, float
         p, m and μ of the best setting.
+    n_components, n_unreached : int
+        Connected components of the graph, and points in components without a label.
     """
 
     scores: np.ndarray
@@ -59,6 +61,8 @@ class SmoothFit:
     size: int
     power: float
     penalty: float
+    n_components: int = 1
+    n_unreached: int = 0
 
 
 def smooth_fit(Phi, eigenvalues, labeled, target, *, classes, sizes=SIZES, powers=POWERS, penalties=None) -> SmoothFit:
@@ -164,7 +168,7 @@ class SmoothFunctions:
     components : ndarray (N,)
         Which component each point of the whole graph belongs to.
     free : int
-        How many of the functions, beside the constant, cost nothing: one less than the components.
+        How many of the functions, apart from the constant, cost nothing: one less than the components.
     """
 
     rows: np.ndarray
@@ -188,7 +192,8 @@ class SmoothFunctions:
         )
         scores = np.tile(target.mean(axis=0), (len(self.components), 1))
         scores[self.rows] = fit.scores + center
-        return replace(fit, scores=scores)
+        unreached = len(self.components) - len(self.rows)
+        return replace(fit, scores=scores, n_components=int(self.components.max()) + 1, n_unreached=unreached)
 
 
 def smooth_functions(graph: KernelGraph, labeled, size, *, n_jobs=None) -> SmoothFunctions:
@@ -202,13 +207,13 @@ def smooth_functions(graph: KernelGraph, labeled, size, *, n_jobs=None) -> Smoot
     return SmoothFunctions(rows, spectrum.vectors, graph.bandwidth**2 / 4.0 * spectrum.eigenvalues, components, free)
 
 
-def predicted_classes(pairs, bandwidth, labeled, classes, *, size=60):
+def predicted_classes(pairs, bandwidth, labeled, classes, *, size=60, n_jobs=None):
     """Predicted classes (N,) from integer classes of each of several sets of labeled rows, one graph for all.
 
     ``labeled`` and ``classes`` are sequences of arrays; yields one prediction for each.  Self-weights are dropped before
     the renormalization: with them, a graph in many dimensions is nearly the identity at ε̂.
     """
     graph = kernel_graph(pairs, bandwidth, self_weights=False)
-    functions = smooth_functions(graph, np.concatenate(labeled), size)
+    functions = smooth_functions(graph, np.concatenate(labeled), size, n_jobs=n_jobs)
     for rows, known in zip(labeled, classes, strict=True):
         yield functions.fit(rows, signs_of(known, known.max() + 1), classes=True).scores.argmax(axis=1)

@@ -8,7 +8,7 @@ vary), M u = μ u gives
 Solved are the largest eigenvalues of c I − M, c = max ρ^{−2}, which is A itself for constant scales.  A graph in several
 components is solved component by component: as one, it would have as many equal eigenvalues, which no iteration can tell
 apart.  Large sparse graphs are solved by LOBPCG with multigrid (`geolap.graphs.multigrid`), or else by Lanczos; small ones
-directly, and so are those of some thousand points whose parts hang together by so little that Lanczos does not converge.
+directly, and so are those of some thousand points whose parts are so weakly connected that Lanczos does not converge.
 Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
 """
 
@@ -24,8 +24,9 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
-from ..engines.threads import available_threads
 from ..laplacian import scaled_rows
+from ..sentences import Sentence
+from ..threads import thread_count
 from ..validation import check_choice
 from .graph import KernelGraph
 from .multigrid import has_multigrid, smallest_by_multigrid
@@ -93,7 +94,7 @@ def smooth_spectrum(
     B, top = _shifted(graph, rho)
     components = graph_components(graph) if components is None else components
     mass = rho**2 * graph.renormalized_degrees
-    mass = np.where(mass > 0, mass, mass.max() or 1.0)  # a point without neighbors stands for itself
+    mass = np.where(mass > 0, mass, mass.max() or 1.0)  # an isolated point represents itself
     n_components = int(components.max()) + 1
     order = np.argsort(components, kind="stable")
     parts: list[Any] = np.split(order, np.cumsum(np.bincount(components))[:-1]) if n_components > 1 else [slice(None)]
@@ -190,7 +191,7 @@ def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", n_jobs=Non
 
     ``without`` (n, 1) is an eigenvector that is known already; it is pushed below all others, which are at least −``top``.
     LOBPCG needs it, with ``top`` for its eigenvalue; where it does not converge, Lanczos takes over.  A matrix too small to
-    iterate on is solved directly whatever the solver.
+    iterate on is always solved directly.
     """
     check_choice("eigen_solver", solver, SOLVERS)
     n = B.shape[0]
@@ -214,7 +215,7 @@ def largest_eigenpairs(B, k, *, without=None, top=1.0, solver="auto", n_jobs=Non
     if not residual <= _ACCEPTED * top:
         raise RuntimeError(
             f"Eigenvectors must satisfy their equation to {_ACCEPTED:g}; the {k} found for {n} points leave a residual of "
-            f"{residual:.1e}: ask for fewer, or use a larger bandwidth, at which eigenvalues lie farther apart."
+            f"{residual:.1e}: request fewer, or use a larger bandwidth, at which eigenvalues lie farther apart."
         )
     return values, vectors, residual
 
@@ -224,7 +225,7 @@ def _by_lobpcg(B, k, solver):
         return sparse.issparse(B) and B.shape[0] > _POINTS_FOR_LOBPCG and k <= _PAIRS_FOR_LOBPCG and has_multigrid()
     if solver == "lobpcg" and not sparse.issparse(B):
         raise ValueError(
-            "eigen_solver='lobpcg' needs a sparse graph; this one is full: set cutoff or n_neighbors, or use 'lanczos'."
+            Sentence("eigen_solver='lobpcg' needs a sparse graph; this one is full: set {n_neighbors}, or use 'lanczos'.")
         )
     if solver == "lobpcg" and not has_multigrid():
         raise ImportError("LOBPCG needs pyamg, which is not installed: pip install 'geolap[scale]'.")
@@ -249,11 +250,11 @@ def _lobpcg(B, k, known, top, n_jobs):
 @contextmanager
 def _product(B, n_jobs):
     """A function v → B v that works on as many threads; rows are summed one by one, so that the number changes nothing."""
-    n_jobs = n_jobs or available_threads()
-    if not sparse.issparse(B) or n_jobs == 1 or B.nnz < _ENTRIES_FOR_THREADS:
+    threads = thread_count(n_jobs)
+    if not sparse.issparse(B) or threads == 1 or B.nnz < _ENTRIES_FOR_THREADS:
         yield lambda v: B @ v
         return
-    ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, n_jobs + 1))
+    ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, threads + 1))
     parts = [
         sparse.csr_array(
             (B.data[B.indptr[a] : B.indptr[b]], B.indices[B.indptr[a] : B.indptr[b]], B.indptr[a : b + 1] - B.indptr[a]),
@@ -261,7 +262,7 @@ def _product(B, n_jobs):
         )
         for a, b in pairwise(ends)
     ]
-    with ThreadPoolExecutor(n_jobs) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         yield lambda v: np.concatenate(list(pool.map(lambda part: part @ v, parts)))
 
 
@@ -292,7 +293,7 @@ def _lanczos(product, n, k):
     if n <= _FACTORIZED:
         return None
     raise RuntimeError(
-        f"Eigenvectors must converge; {found} of {k} did for {n} points: ask for fewer, or use a larger bandwidth, at which "
+        f"Eigenvectors must converge; {found} of {k} did for {n} points: request fewer, or use a larger bandwidth, at which "
         "eigenvalues lie farther apart."
     )
 

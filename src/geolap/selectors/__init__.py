@@ -1,15 +1,19 @@
 """Ways to choose ε, one file each, all with the same face: ``fit(X, y=None)`` → ``bandwidth_``, ``selection_``."""
 
+from copy import copy
 from numbers import Real
+from typing import Any
 
-from sklearn.base import clone
+import numpy as np
 
+from ..graphs.skeleton import Skeleton
+from ..points import Points
 from ..selection import Selection
 from ..validation import check_bandwidths, check_choice
 from .base import BandwidthSelector
 from .cross_validation import CrossValidation
 from .distances import MedianDistance, NeighborDistance
-from .geometric_consistency import GRAPH_PARAMETERS, GeometricConsistency, same_setting
+from .geometric_consistency import GeometricConsistency
 from .kernel_sum import KernelSum
 from .local_continuity import LocalContinuity
 from .multiscale_svd import MultiscaleSVD
@@ -30,8 +34,10 @@ __all__ = [
     "Reconstruction",
     "Semigroup",
     "SingerRate",
+    "checked_bandwidth",
     "resolve_bandwidth",
     "select_bandwidth",
+    "selector_named",
 ]
 
 METHODS: dict[str, type[BandwidthSelector]] = {
@@ -46,17 +52,32 @@ METHODS: dict[str, type[BandwidthSelector]] = {
     "median": MedianDistance,
     "knn": NeighborDistance,
 }
+# Other names for a rule with a parameter: further values of `Selection.method`.
+_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"gc_inverse": ("gc", {"dual": False})}
 
 
-def select_bandwidth(X, method="gc", *, y=None, **params):
+def selector_named(name: Any, *, what: str = "method", **params: Any) -> BandwidthSelector:
+    """The selector of that name, with these parameters."""
+    check_choice(what, name, (*METHODS, *_VARIANTS))
+    rule, own = _VARIANTS.get(name, (name, {}))
+    has = METHODS[rule]().get_params(deep=False)
+    unknown = sorted(set(params) - set(has))
+    if unknown:
+        raise TypeError(
+            f"Method {name!r} takes the parameters {', '.join(has)}; {', '.join(unknown)} was given: leave it out."
+        )
+    return METHODS[rule](**{**own, **params})
+
+
+def select_bandwidth(X: Any, method: str = "gc", *, y: Any = None, **params: Any) -> Selection:
     """Choose a kernel bandwidth for the points X by the named method.
 
     Parameters
     ----------
     X : array-like (n_points, n_features)
-    method : {"gc", "rec", "cv", "bgh", "semigroup", "clmr", "lcmc", "singer", "median", "knn"}, default "gc"
-        `GeometricConsistency`, `Reconstruction`, `CrossValidation` (needs y), `KernelSum`, `Semigroup`, `MultiscaleSVD`,
-        `LocalContinuity`, `SingerRate`, `MedianDistance` or `NeighborDistance`.
+    method : {"gc", "gc_inverse", "rec", "cv", "bgh", "semigroup", "clmr", "lcmc", "singer", "median", "knn"}, default "gc"
+        `GeometricConsistency` (of the metric or of its inverse), `Reconstruction`, `CrossValidation` (needs y), `KernelSum`,
+        `Semigroup`, `MultiscaleSVD`, `LocalContinuity`, `SingerRate`, `MedianDistance` or `NeighborDistance`.
     y : array-like (n_points,), optional
         Labels, for methods that use them.
     **params
@@ -73,50 +94,44 @@ def select_bandwidth(X, method="gc", *, y=None, **params):
     >>> geolap.select_bandwidth(X, working_dim=2, random_state=0).method
     'gc'
     """
-    check_choice("method", method, tuple(METHODS))
-    selector = METHODS[method]
-    unknown = sorted(set(params) - set(selector().get_params()))
-    if unknown:
-        raise TypeError(
-            f"Method {method!r} takes the parameters {', '.join(selector().get_params())}; {', '.join(unknown)} was given: "
-            "leave it out."
-        )
-    return selector(**params).fit(X, y).selection_
+    return selector_named(method, **params).fit(X, y).selection_
 
 
-def resolve_bandwidth(X, bandwidth, *, y=None, random_state=None, graph=None) -> tuple[float, Selection | None]:
-    """A number, the name of a method, or a selector → the bandwidth, and how it was chosen if it was.
-
-    ``graph`` holds parameters of the graph that will be built; geometric consistency selects for that graph.
-    """
-    if isinstance(bandwidth, Real) and not isinstance(bandwidth, bool):
-        return float(check_bandwidths(bandwidth)[0]), None
-    if isinstance(bandwidth, str):
-        check_choice("bandwidth", bandwidth, tuple(METHODS))
-        selector = METHODS[bandwidth]()
-        if "random_state" in selector.get_params():
-            selector.set_params(random_state=random_state)
-    elif isinstance(bandwidth, BandwidthSelector):
-        selector = clone(bandwidth)
-    else:
+def checked_bandwidth(bandwidth: Any) -> float:
+    """A bandwidth that is given as a number."""
+    if not isinstance(bandwidth, Real) or isinstance(bandwidth, bool):
         raise TypeError(
             f"bandwidth must be a number, one of {', '.join(METHODS)}, or a selector; {bandwidth!r} was given: pass one of "
             "them."
         )
+    return float(check_bandwidths(bandwidth)[0])
+
+
+def resolve_bandwidth(
+    points: Points,
+    bandwidth: Any,
+    *,
+    y: Any = None,
+    random_state: Any = None,
+    skeleton: Skeleton | None = None,
+    n_jobs: int | None = None,
+) -> tuple[float, Selection | None]:
+    """A number, the name of a method, or a selector → the bandwidth, and how it was chosen if it was.
+
+    Geometric consistency selects for the graph whose ``skeleton`` is given.
+    """
+    if isinstance(bandwidth, str):
+        selector = selector_named(bandwidth, what="bandwidth")
+        if "random_state" in selector.get_params(deep=False):
+            selector.set_params(random_state=random_state)
+    elif isinstance(bandwidth, BandwidthSelector):
+        selector = copy(bandwidth)
+    else:
+        return checked_bandwidth(bandwidth), None
+    if selector.n_jobs is None:
+        selector.n_jobs = n_jobs
     if isinstance(selector, GeometricConsistency):
-        _check_agreement(selector, graph or {})
-        selector.set_params(**(graph or {}))
-    selection = selector.fit(X, y).selection_
+        selection = selector.select(points, y, skeleton=skeleton)
+    else:
+        selection = selector.select(points if isinstance(points.given, np.ndarray) else Points(points.host), y)
     return selection.bandwidth, selection
-
-
-def _check_agreement(selector, graph):
-    """A selector that says something else about the graph than the estimator is a mistake."""
-    default = GeometricConsistency()
-    for name in GRAPH_PARAMETERS:
-        own = getattr(selector, name)
-        if name in graph and own is not getattr(default, name) and not same_setting(own, graph[name]):
-            raise ValueError(
-                f"The bandwidth is selected for the graph that the estimator builds; its selector was given {name}={own!r}: "
-                f"give {name} to the estimator instead."
-            )

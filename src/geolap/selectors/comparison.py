@@ -1,16 +1,17 @@
 """Every rule side by side on the same data."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 from sklearn.utils import check_random_state
 
 from ..graphs.health import GraphHealth, graph_health
+from ..points import Points
 from ..selection import Selection
-from ..validation import check_choice, check_points
-from . import METHODS
+from . import METHODS, selector_named
 
 __all__ = ["Comparison", "ComparisonRow", "compare_bandwidths"]
 
@@ -108,7 +109,15 @@ class Comparison:
         return card(f"{len(rows)} rules", table(columns, rows), paragraph(words))
 
 
-def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="auto", n_jobs=None):
+def compare_bandwidths(
+    X: Any,
+    methods: Sequence[str] | None = None,
+    *,
+    y: Any = None,
+    random_state: Any = None,
+    engine: str = "auto",
+    n_jobs: int | None = None,
+) -> Comparison:
     """Run several rules on the same data.
 
     Parameters
@@ -137,22 +146,19 @@ def compare_bandwidths(X, methods=None, *, y=None, random_state=None, engine="au
     >>> [row["method"] for row in comparison.as_dicts()]
     ['gc', 'median']
     """
-    points = check_points(X)
+    points = Points.of(X)
     if methods is None:
-        methods = [name for name, selector in METHODS.items() if y is not None or not selector.needs_labels]
-    for name in methods:
-        check_choice("a method", name, tuple(METHODS))
+        methods = [name for name, rule in METHODS.items() if y is not None or not rule.needs_labels]
+    selectors = [selector_named(name, what="a method") for name in methods]
     # A number goes to every rule as it is, so that each answers what it would answer alone.
     seed = random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31)
+    common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
     rows = []
-    for name in methods:
-        selector = METHODS[name]()
-        common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
-        selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params()})
+    for selector in selectors:
+        selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params(deep=False)})
         start = time.perf_counter()
-        selection = selector.fit(points, y).selection_
+        selection = selector.select(points, y)
         seconds = time.perf_counter() - start
-        rows.append(
-            ComparisonRow(selection, graph_health(points, selection.bandwidth, random_state=seed, n_jobs=n_jobs), seconds)
-        )
+        health = graph_health(points, selection.bandwidth, random_state=seed, n_jobs=n_jobs)
+        rows.append(ComparisonRow(selection, health, seconds))
     return Comparison(tuple(rows))

@@ -6,7 +6,9 @@
 graph; the classifier is that of `geolap.graphs.smooth_regression`.
 """
 
+from dataclasses import dataclass
 from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import dual_annealing
@@ -16,14 +18,17 @@ from sklearn.utils import check_random_state
 from ..engines import make_engine
 from ..graphs.neighbors import all_pairs
 from ..graphs.smooth_regression import predicted_classes
-from ..points import spread_rows
+from ..points import Points, spread_rows
+from ..search_range import falls_apart, search_grid
 from ..selection import Selection, Status
+from ..specification import GraphSpec
 from ..validation import check_labels, check_number
-from .base import BandwidthSelector, falls_apart, search_grid
+from .base import BandwidthSelector
 
 __all__ = ["CrossValidation", "label_folds", "middle_of_least"]
 
 
+@dataclass(eq=False, repr=False)
 class CrossValidation(BandwidthSelector):
     """Choose the bandwidth by cross-validation of the Laplacian classifier (the paper's CV).
 
@@ -34,12 +39,13 @@ class CrossValidation(BandwidthSelector):
     n_folds : int, default 2
         Folds of the labeled points; lowered to the size of the smallest class.
     n_repeats : int, default 3
-        The folds are drawn so many times, and the errors averaged.
+        How often the folds are drawn; the errors are averaged.
     n_evaluations : int, default 60
         Bandwidths tried by simulated annealing.
-    max_points : int, default 5000
-        Unlabeled points beyond so many points in all are left out at random: the graph is dense.
+    n_sample : int, default 5000
+        The method works on this many random points, all labeled ones among them: the graph is dense.
     random_state : int, RandomState or None
+    n_jobs : int, optional
 
     Attributes
     ----------
@@ -58,48 +64,47 @@ class CrossValidation(BandwidthSelector):
     0.0
     """
 
-    needs_labels = True
+    needs_labels: ClassVar[bool] = True
 
-    def __init__(self, n_folds=2, n_repeats=3, n_evaluations=60, max_points=5000, random_state=None):
-        self.n_folds = n_folds
-        self.n_repeats = n_repeats
-        self.n_evaluations = n_evaluations
-        self.max_points = max_points
-        self.random_state = random_state
+    n_folds: int = 2
+    n_repeats: int = 3
+    n_evaluations: int = 60
+    n_sample: int = 5000
+    random_state: Any = None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
 
-    def _select(self, points, y):
+    def select(self, points: Points, y: Any = None) -> Selection:
         check_number("n_folds", self.n_folds, Integral, low=2)
         check_number("n_repeats", self.n_repeats, Integral, low=1)
         check_number("n_evaluations", self.n_evaluations, Integral, low=1)
-        check_number("max_points", self.max_points, Integral, low=3)
+        check_number("n_sample", self.n_sample, Integral, low=3)
         random_state = check_random_state(self.random_state)
         classes = _checked_labels(y, len(points))
         labeled = np.flatnonzero(classes >= 0)
-        room = max(self.max_points - len(labeled), 0)
+        room = max(self.n_sample - len(labeled), 0)
         others = random_state.permutation(np.flatnonzero(classes < 0))[:room]
         kept = np.sort(np.concatenate([labeled, others]))
-        points, classes = points[kept], classes[kept]
+        points, classes = Points(points.host[kept]), classes[kept]
         labeled = np.flatnonzero(classes >= 0)
         folds = label_folds(classes[labeled], self.n_folds, self.n_repeats, random_state.randint(2**31))
         train = [labeled[inside] for inside, _ in folds]
         test = [labeled[outside] for _, outside in folds]
 
-        pairs = all_pairs(points)
+        pairs = all_pairs(points, n_jobs=self.n_jobs)
         tried: dict[float, float] = {}
 
         def error(log_bandwidth):
             eps = float(np.exp(log_bandwidth.item()))
-            predictions = predicted_classes(pairs, eps, train, [classes[rows] for rows in train])
+            predictions = predicted_classes(pairs, eps, train, [classes[rows] for rows in train], n_jobs=self.n_jobs)
             wrong = [np.mean(p[rows] != classes[rows]) for p, rows in zip(predictions, test, strict=True)]
             tried[eps] = float(np.mean(wrong))
             return tried[eps]
 
-        engine = make_engine(points)
+        engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
         nearest = engine.nearest(spread_rows(len(points), 1000))
         grid = np.log(search_grid(engine, nearest, len(points))[[0, -1]])
         dual_annealing(

@@ -3,24 +3,28 @@
 .. math:: \\hat ε = \\operatorname{median}_{i<j} ‖x_i - x_j‖ \\qquad\\text{or}\\qquad
           \\hat ε = \\operatorname{mean}_i\\ ‖x_i - x_{(k)}‖
 
-Neither minimizes anything; their curves tell how the answer would change with the quantile or with k.
+Neither minimizes anything; their curves show how the answer would change with the quantile or with k.
 """
 
+from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from ..points import in_unit_box
+from ..points import Points
 from ..selection import Selection, Status
-from ..validation import check_choice, check_number, check_sample
+from ..threads import thread_count
+from ..validation import check_choice, check_n_sample, check_number
 from .base import BandwidthSelector
 
 __all__ = ["MedianDistance", "NeighborDistance"]
 
 
+@dataclass(eq=False, repr=False)
 class MedianDistance(BandwidthSelector):
     """Take the median distance between points as the bandwidth (the "median heuristic").
 
@@ -29,6 +33,7 @@ class MedianDistance(BandwidthSelector):
     n_sample : int or None, default 1000
         Distances from this many random points to all others count; None takes all pairs.
     random_state : int, RandomState or None
+    n_jobs : int, optional
 
     Attributes
     ----------
@@ -43,14 +48,13 @@ class MedianDistance(BandwidthSelector):
     2.0
     """
 
-    def __init__(self, n_sample=1000, random_state=None):
-        self.n_sample = n_sample
-        self.random_state = random_state
+    n_sample: int | None = 1000
+    random_state: Any = None
 
-    def _select(self, points, y):
-        sample = check_sample(self.n_sample, len(points), check_random_state(self.random_state))
-        X, unit = in_unit_box(points)
-        distances = cdist(X[sample], X) * unit
+    def select(self, points: Points, y: Any = None) -> Selection:
+        sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
+        X = points.box
+        distances = cdist(X[sample], X) * points.unit
         distances = np.delete(distances.ravel(), np.arange(len(sample)) * len(X) + sample)
         bandwidth = float(np.median(distances))
         if bandwidth == 0.0:
@@ -63,6 +67,7 @@ class MedianDistance(BandwidthSelector):
         return _rule_of_thumb(bandwidth, bandwidths[bandwidths > 0], np.abs(share - 0.5)[first][bandwidths > 0], "median")
 
 
+@dataclass(eq=False, repr=False)
 class NeighborDistance(BandwidthSelector):
     """Take the mean or median distance to the k-th neighbor as the bandwidth.
 
@@ -74,6 +79,7 @@ class NeighborDistance(BandwidthSelector):
     n_sample : int or None, default 1000
         The average runs over this many random points; None takes all.
     random_state : int, RandomState or None
+    n_jobs : int, optional
 
     Attributes
     ----------
@@ -88,21 +94,21 @@ class NeighborDistance(BandwidthSelector):
     2.5
     """
 
-    def __init__(self, n_neighbors=10, average="mean", n_sample=1000, random_state=None):
-        self.n_neighbors = n_neighbors
-        self.average = average
-        self.n_sample = n_sample
-        self.random_state = random_state
+    n_neighbors: int = 10
+    average: str = "mean"
+    n_sample: int | None = 1000
+    random_state: Any = None
 
-    def _select(self, points, y):
+    def select(self, points: Points, y: Any = None) -> Selection:
         check_number("n_neighbors", self.n_neighbors, Integral, low=1)
         check_choice("average", self.average, ("mean", "median"))
-        sample = check_sample(self.n_sample, len(points), check_random_state(self.random_state))
-        X, unit = in_unit_box(points)
+        sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
+        X = points.box
         k = min(self.n_neighbors, len(X) - 1)
         most = min(4 * k, len(X) - 1)
+        search = NearestNeighbors(n_neighbors=most + 1, n_jobs=thread_count(self.n_jobs)).fit(X)
         # The point itself is the first neighbor found, or ties with its duplicates for that place.
-        distances = NearestNeighbors(n_neighbors=most + 1).fit(X).kneighbors(X[sample])[0][:, 1:] * unit
+        distances = search.kneighbors(X[sample])[0][:, 1:] * points.unit
         typical = (np.mean if self.average == "mean" else np.median)(distances, axis=0)
         if typical[k - 1] == 0.0:
             raise ValueError(

@@ -2,30 +2,32 @@
 
 .. math:: (\\hat ε, \\hat θ) = \\arg\\min_{ε, θ} D(ε, θ)
 
-The paper notes that geometric consistency is not limited to ε: whatever shapes the Laplacian shapes the metric that it
+The paper notes that geometric consistency is not limited to ε: anything that shapes the Laplacian shapes the metric that it
 implies.  For every value of the other parameters the whole curve over ε is searched; the same evaluation points serve all,
 so that differences between parameters are paired and their noise is known.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from ..consistency import distortion
-from ..graphs.neighbors import find_pairs
+from ..graphs.neighbors import nearest_pairs
+from ..graphs.skeleton import Skeleton, skeleton_of
+from ..pairs import Pairs
+from ..points import Points
+from ..scale import resolve_scale
 from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine, standard_error
 from ..selection import Selection, Status
-from ..validation import check_bandwidths, check_number, check_points
+from ..specification import FullSpec, GraphSpec, same_setting
+from ..validation import check_bandwidths, check_n_sample, check_number
 from . import GeometricConsistency
-from .geometric_consistency import GRAPH_PARAMETERS, same_setting
-from .regional import scale_for
 
 __all__ = ["ConsistencySearch", "Gain"]
 
@@ -42,7 +44,7 @@ class Gain:
 
     Attributes
     ----------
-    distortion : float
+    score : float
         D at the best ε with the selector's own parameters, less D at the optimum.
     relative : float
         The same as a share of the former.
@@ -50,16 +52,17 @@ class Gain:
         Standard error of the difference over evaluation points.
     """
 
-    distortion: float
+    score: float
     relative: float
     noise: float
 
     @property
     def clear(self) -> bool:
         """Whether it is more than twice its noise."""
-        return self.distortion > 2.0 * self.noise
+        return self.score > 2.0 * self.noise
 
 
+@dataclass(eq=False, repr=False)
 class ConsistencySearch(BaseEstimator):
     """Choose the bandwidth and other parameters of the graph together, by geometric consistency.
 
@@ -78,7 +81,7 @@ class ConsistencySearch(BaseEstimator):
     Attributes
     ----------
     best_params_ : dict
-        The optimum, with ``bandwidth`` and whatever else the selector says about the graph:
+        The optimum, with ``bandwidth`` and anything else the selector says about the graph:
         ``GraphLaplacian(**search.best_params_)`` builds it.
     best_score_ : float
         D there.
@@ -107,19 +110,19 @@ class ConsistencySearch(BaseEstimator):
     3
     """
 
-    def __init__(self, parameters, *, selector=None, random_state=None):
-        self.parameters = parameters
-        self.selector = selector
-        self.random_state = random_state
+    parameters: dict[str, Any]
+    _: KW_ONLY
+    selector: GeometricConsistency | None = None
+    random_state: Any = None
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Search the parameters for the points X (n_points, n_features).
 
         Returns
         -------
         self
         """
-        points = check_points(X)
+        points = Points.of(X)
         validate_data(self, X, skip_check_array=True)
         selector = GeometricConsistency() if self.selector is None else self.selector
         if not isinstance(selector, GeometricConsistency):
@@ -127,20 +130,20 @@ class ConsistencySearch(BaseEstimator):
                 f"selector must be a GeometricConsistency; {selector!r} was given: pass one, or None for its defaults."
             )
         selector = clone(selector)
-        specs = _checked(self.parameters, selector)
+        ranges = _checked(self.parameters, selector)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        trial = _Trial(points, selector.set_params(random_state=seed), specs.pop("bandwidth", None), seed)
+        trial = _Trial(points, selector.set_params(random_state=seed), ranges.pop("bandwidth", None), seed)
 
-        for values in product(*(_first_values(name, spec) for name, spec in specs.items())):
-            trial(dict(zip(specs, values, strict=True)))
+        for values in product(*(_first_values(name, spec) for name, spec in ranges.items())):
+            trial(dict(zip(ranges, values, strict=True)))
         for _ in range(_ROUNDS):
-            for name, spec in specs.items():
+            for name, spec in ranges.items():
                 if isinstance(spec, tuple):
                     for value in _around(trial, name):
                         trial({**trial.best[0], name: value})
 
         params, self.selection_ = trial.best
-        alone = trial.alone()
+        plain = trial.plain()
         self.bandwidth_ = self.selection_.bandwidth
         self.best_params_ = {"bandwidth": self.bandwidth_, **_graph_of(selector.set_params(**params), params)}
         self.best_score_ = _score(self.selection_)
@@ -148,10 +151,10 @@ class ConsistencySearch(BaseEstimator):
             {**tried, "bandwidth": s.bandwidth, "score": _score(s), "status": s.status.name.lower()}
             for tried, s in trial.tried
         ]
-        difference = _values(alone) - _values(self.selection_)
+        difference = _values(plain) - _values(self.selection_)
         self.gain_ = Gain(
             float(difference.mean()),
-            float(difference.mean() / _values(alone).mean()),
+            float(difference.mean() / _values(plain).mean()),
             standard_error(difference),
         )
         return self
@@ -160,55 +163,47 @@ class ConsistencySearch(BaseEstimator):
 class _Trial:
     """Tries parameters on the same points and evaluation points, and remembers what came of them."""
 
-    def __init__(self, points, selector, bandwidths, seed):
+    def __init__(self, points: Points, selector: GeometricConsistency, bandwidths: Any, seed: int) -> None:
         self.points, self.selector, self.bandwidths, self.seed = points, selector, bandwidths, seed
         self.tried: list[tuple[dict, Selection]] = []
-        self._pairs: dict[int, object] = {}
+        self._known: dict[int, Pairs] = {}
 
     @property
     def best(self) -> tuple[dict, Selection]:
         return min(self.tried, key=lambda trial: _score(trial[1]))
 
-    def __call__(self, params):
+    def __call__(self, params: dict[str, Any]) -> None:
         if not any(_same(params, known) for known, _ in self.tried):
             self.tried.append((params, self._selection(params)))
 
-    def alone(self) -> Selection:
+    def plain(self) -> Selection:
         """The selection with the selector's own parameters."""
         own = {name: self.selector.get_params()[name] for name in self.tried[0][0]}
         return next((s for params, s in self.tried if _same(params, own)), None) or self._selection(own)
 
-    def _selection(self, params):
+    def _selection(self, params: dict[str, Any]) -> Selection:
         selector = clone(self.selector).set_params(**params)
-        selector.set_params(local_scale=scale_for(self.points, selector.local_scale, random_state=self.seed))
-        if selector.n_neighbors is not None and selector.neighbors is None:
-            k = selector.n_neighbors
-            if k not in self._pairs:
-                self._pairs[k] = find_pairs(self.points, n_neighbors=k, n_jobs=selector.n_jobs)
-            selector.set_params(n_neighbors=None, neighbors=self._pairs[k])
+        skeleton = self._skeleton(GraphSpec.of(selector).filled())
         if self.bandwidths is None:
-            return selector.fit(self.points).selection_
-        return _restricted(selector, self.points, self.bandwidths)
+            return selector.select(self.points, skeleton=skeleton)
+        return _restricted(selector, self.points, skeleton, self.bandwidths)
+
+    def _skeleton(self, spec: FullSpec) -> Skeleton:
+        """The skeleton of a specification; the pairs of k nearest neighbors are found once."""
+        if spec.n_neighbors is None:
+            return skeleton_of(self.points, spec, random_state=self.seed)
+        if spec.n_neighbors not in self._known:
+            self._known[spec.n_neighbors] = nearest_pairs(self.points, spec.n_neighbors, n_jobs=spec.n_jobs)
+        scale = resolve_scale(self.points, spec.local_scale, random_state=self.seed, n_jobs=spec.n_jobs)
+        return Skeleton(spec, self._known[spec.n_neighbors], scale)
 
 
-def _restricted(selector, points, bandwidths):
+def _restricted(
+    selector: GeometricConsistency, points: Points, skeleton: Skeleton, bandwidths: np.ndarray | tuple[float, float]
+) -> Selection:
     """The best of some bandwidths, or within a range of them."""
-    names = (
-        "working_dim",
-        "dual",
-        "cutoff",
-        "random_state",
-        "squared",
-        "renormalization",
-        "drift",
-        "neighbors",
-        "local_scale",
-    )
-    params = {name: getattr(selector, name) for name in (*names, "engine", "n_jobs")}
-
-    def values(new):
-        return distortion(points, new, sample=selector.n_sample, **params).per_point
-
+    sample = check_n_sample(selector.n_sample, len(points), selector.random_state)
+    values = selector.problem(points, skeleton, sample).per_point
     ranged = isinstance(bandwidths, tuple)
     grid = np.unique(bandwidths)
     if ranged:
@@ -233,38 +228,36 @@ def _restricted(selector, points, bandwidths):
     )
 
 
-def _same(one, other):
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two sets of parameters are the same."""
     return all(same_setting(one[name], other[name]) for name in one)
 
 
-def _graph_of(selector, searched):
+def _graph_of(selector: GeometricConsistency, searched: dict[str, Any]) -> dict[str, Any]:
     """What a selector says about the graph: what was searched, and what differs from the default."""
-    default = GeometricConsistency()
-    names = [n for n in GRAPH_PARAMETERS if n in searched or getattr(selector, n) is not getattr(default, n)]
-    if any(n.startswith("neighbors__") for n in searched):
-        names = [*(n for n in names if n != "neighbors"), "neighbors"]
-    return {name: getattr(selector, name) for name in names}
+    spec = GraphSpec.of(selector)
+    return {name: getattr(spec, name) for name in GraphSpec.names() if name in searched or name in spec.given()}
 
 
-def _values(selection):
+def _values(selection: Selection) -> np.ndarray:
     """‖H_i − I‖ of the evaluation points at the chosen bandwidth."""
     at = int(np.argmin(np.abs(np.log(selection.bandwidths / selection.bandwidth))))
     return selection.details["per_point"][:, at]
 
 
-def _score(selection):
+def _score(selection: Selection) -> float:
     return float(_values(selection).mean())
 
 
-def _checked(parameters, selector):
+def _checked(parameters: Any, selector: GeometricConsistency) -> dict[str, Any]:
     """Parameters as lists of values, or as ranges (low, high)."""
     if not isinstance(parameters, dict) or not parameters:
         raise ValueError(
             f"parameters must be a dict from names to values or ranges; {parameters!r} was given: pass for instance "
             "{'renormalization': (0, 1.5)}."
         )
-    known = ["bandwidth", *GRAPH_PARAMETERS, *(name for name in selector.get_params() if name.startswith("neighbors__"))]
+    has = selector.get_params()
+    known = ["bandwidth", *(n for n in GraphSpec.names() if n in has), *(n for n in has if n.startswith("neighbors__"))]
     specs: dict[str, Any] = {}
     for name, spec in parameters.items():
         if name not in known:
@@ -293,7 +286,7 @@ def _checked(parameters, selector):
     return specs
 
 
-def _first_values(name, spec):
+def _first_values(name: str, spec: Any) -> list[Any]:
     if not isinstance(spec, tuple):
         return spec
     if name.split("__")[-1] in _COUNTS:
@@ -302,7 +295,7 @@ def _first_values(name, spec):
     return [float(v) for v in np.linspace(spec[0], spec[1], _FIRST_VALUES)]
 
 
-def _around(trial, name):
+def _around(trial: _Trial, name: str) -> Iterator[float]:
     """The middles between the best value of a parameter and its neighbors among those tried with the best of the others."""
     best, _ = trial.best
     values = sorted({p[name] for p, _ in trial.tried if _same({n: v for n, v in best.items() if n != name}, p)})

@@ -12,11 +12,16 @@ Coifman, Shkolnisky, Sigworth & Singer, Graph Laplacian tomography from unknown 
 Berry, Giannakis & Harlim, Nonparametric forecasting of low-dimensional dynamical systems (2015).
 """
 
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
 import numpy as np
 
 from ..engines import make_engine
-from ..points import spread_rows
+from ..points import Points, spread_rows
 from ..search import Curve, log_grid, refine
+from ..selection import Selection
+from ..specification import GraphSpec
 from .base import BandwidthSelector, least_of
 
 __all__ = ["KernelSum"]
@@ -25,6 +30,7 @@ __all__ = ["KernelSum"]
 _STEP = 2.0**-8
 
 
+@dataclass(eq=False, repr=False)
 class KernelSum(BandwidthSelector):
     """Choose the bandwidth where the sum of all weights grows fastest (Berry–Giannakis–Harlim, Coifman).
 
@@ -37,22 +43,21 @@ class KernelSum(BandwidthSelector):
     ----------
     bandwidth_ : float
     selection_ : Selection
-        Its scores are −d log S/d log ε; ``details["dimension"]`` is the largest slope.
+        Its scores are −d log S/d log ε; ``details["intrinsic_dim"]`` is the largest slope.
 
     Examples
     --------
     >>> import geolap
     >>> X = geolap.datasets.make_sphere(800, random_state=0).data
-    >>> round(geolap.select_bandwidth(X, method="bgh").details["dimension"], 1)
+    >>> round(geolap.select_bandwidth(X, method="bgh").details["intrinsic_dim"], 1)
     2.0
     """
 
-    def __init__(self, *, engine="auto", n_jobs=None):
-        self.engine = engine
-        self.n_jobs = n_jobs
+    _: KW_ONLY
+    engine: str = "auto"
 
-    def _select(self, points, y):
-        engine = make_engine(points, self.engine, n_jobs=self.n_jobs)
+    def select(self, points: Points, y: Any = None) -> Selection:
+        engine = make_engine(points, GraphSpec(engine=self.engine, n_jobs=self.n_jobs))
 
         def negative_slope(bandwidths):
             steps = np.exp([-_STEP, _STEP])
@@ -64,4 +69,4 @@ class KernelSum(BandwidthSelector):
         nearest = np.median(engine.nearest(spread_rows(len(points), 1000)))
         grid = log_grid(nearest / 4.0, 4.0 * engine.mean_distance())
         curve = refine(Curve(grid, negative_slope(grid)), negative_slope)
-        return least_of(curve, "bgh", details={"dimension": float(-curve.mean.min())})
+        return least_of(curve, "bgh", details={"intrinsic_dim": float(-curve.mean.min())})

@@ -11,8 +11,9 @@ References
 Chen & Buja, Local multidimensional scaling for nonlinear dimension reduction, graph drawing and proximity analysis (2009).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -20,14 +21,17 @@ from sklearn.manifold import SpectralEmbedding
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
-from ..points import in_unit_box
+from ..points import Points
 from ..search import Curve
-from ..validation import check_number, check_sample
+from ..selection import Selection
+from ..threads import thread_count
+from ..validation import check_n_sample, check_number
 from .base import BandwidthSelector, least_of
 
 __all__ = ["LocalContinuity"]
 
 
+@dataclass(eq=False, repr=False)
 class LocalContinuity(BandwidthSelector):
     """Choose the number of neighbors k by how well the Laplacian eigenmap keeps neighborhoods (Chen & Buja).
 
@@ -42,6 +46,7 @@ class LocalContinuity(BandwidthSelector):
     n_sample : int or None, default 2000
         The method works on this many random points; None takes all.
     random_state : int, RandomState or None
+    n_jobs : int, optional
 
     Attributes
     ----------
@@ -57,25 +62,24 @@ class LocalContinuity(BandwidthSelector):
     True
     """
 
-    def __init__(self, n_components=2, n_kept=10, n_sample=2000, random_state=None):
-        self.n_components = n_components
-        self.n_kept = n_kept
-        self.n_sample = n_sample
-        self.random_state = random_state
+    n_components: int = 2
+    n_kept: int = 10
+    n_sample: int | None = 2000
+    random_state: Any = None
 
-    def _select(self, points, y):
+    def select(self, points: Points, y: Any = None) -> Selection:
         check_number("n_components", self.n_components, Integral, low=1)
         check_number("n_kept", self.n_kept, Integral, low=1)
         random_state = check_random_state(self.random_state)
-        X, unit = in_unit_box(points)
-        X = X[check_sample(self.n_sample, len(X), random_state)]
+        X = points.box[check_n_sample(self.n_sample, len(points), random_state)]
         kept = min(self.n_kept, len(X) - 1)
         most = min(max(kept + 1, len(X) // 4), len(X) - 1)
-        distances, neighbors = NearestNeighbors(n_neighbors=most + 1).fit(X).kneighbors(X)
+        jobs = thread_count(self.n_jobs)
+        distances, neighbors = NearestNeighbors(n_neighbors=most + 1, n_jobs=jobs).fit(X).kneighbors(X)
         tried = np.unique(np.geomspace(min(3, most), most, 12).astype(int))
         seed = random_state.randint(2**31)
         scores = np.array([self._score(X, k, neighbors[:, 1 : kept + 1], seed) for k in tried])
-        bandwidths = distances[:, tried].mean(axis=0) * unit
+        bandwidths = distances[:, tried].mean(axis=0) * points.unit
         positive = bandwidths > 0
         if not positive.any():
             raise ValueError(

@@ -11,26 +11,32 @@ Chen, Little, Maggioni & Rosasco, Some recent advances in multiscale geometric a
 in the paper.
 """
 
+from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ..engines import make_engine
 from ..local_pca import largest_gap, local_singular_values
+from ..points import Points
+from ..search_range import search_grid
 from ..selection import Selection, Status
+from ..specification import GraphSpec
 from ..validation import check_n_sample, check_number
-from .base import BandwidthSelector, search_grid
+from .base import BandwidthSelector
 
 __all__ = ["MultiscaleSVD"]
 
 
+@dataclass(eq=False, repr=False)
 class MultiscaleSVD(BandwidthSelector):
     """Take the middle of the range of scales at which local singular values tell signal from noise (CLMR).
 
     Parameters
     ----------
-    K : int, default 5
+    max_dim : int, default 5
         An upper bound on the intrinsic dimension; lowered where there are not as many features.
     n_sample : int or None, default 50
         Number of random points whose singular values are averaged; None takes all.
@@ -42,7 +48,7 @@ class MultiscaleSVD(BandwidthSelector):
     bandwidth_ : float
     selection_ : Selection
         Its scores are −(largest gap / σ_1); ``interval`` is the range; ``details`` holds ``limits`` (None for one that does
-        not exist), ``dimension`` and ``singular_values`` (m, K + 1).
+        not exist), ``intrinsic_dim`` and ``singular_values`` (m, max_dim + 1).
 
     Examples
     --------
@@ -53,18 +59,16 @@ class MultiscaleSVD(BandwidthSelector):
     True
     """
 
-    def __init__(self, K=5, n_sample=50, random_state=None, *, n_jobs=None):
-        self.K = K
-        self.n_sample = n_sample
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    max_dim: int = 5
+    n_sample: int | None = 50
+    random_state: Any = None
 
-    def _select(self, points, y):
-        check_number("K", self.K, Integral, low=1)
+    def select(self, points: Points, y: Any = None) -> Selection:
+        check_number("max_dim", self.max_dim, Integral, low=1)
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
-        engine = make_engine(points, n_jobs=self.n_jobs)
+        engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
         grid = search_grid(engine, engine.nearest(sample), len(points))
-        K = min(self.K, max(1, points.shape[1] - 1))
+        K = min(self.max_dim, max(1, points.shape[1] - 1))
         sigma = local_singular_values(points, sample, grid, K + 1, n_jobs=self.n_jobs).mean(axis=0)
         lower, upper = turning_points(sigma[:, K], sigma[:, 0])
         first, last = lower if lower is not None else 0, upper if upper is not None else len(grid) - 1
@@ -80,7 +84,7 @@ class MultiscaleSVD(BandwidthSelector):
             method="clmr",
             details={
                 "limits": tuple(None if k is None else float(grid[k]) for k in (lower, upper)),
-                "dimension": int(largest_gap(inside[gaps.max(axis=1).argmax()])),
+                "intrinsic_dim": int(largest_gap(inside[gaps.max(axis=1).argmax()])),
                 "singular_values": sigma,
             },
         )

@@ -6,21 +6,28 @@ The rule that the paper compares with as Rec, reminiscent of locally linear embe
 are taken relative to the nearest neighbor's: at tiny ε a point is compared with its nearest neighbor, not with 0/0.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from ..engines import make_engine
-from ..engines.threads import available_threads, in_order
 from ..kernel import ladder_weights, ladders
-from ..points import in_unit, in_unit_box
+from ..points import Points, in_unit
 from ..search import Curve, refine
+from ..search_range import search_grid
+from ..selection import Selection
+from ..specification import GraphSpec
+from ..threads import in_order
 from ..validation import check_n_sample
-from .base import BandwidthSelector, least_of, search_grid
+from .base import BandwidthSelector, least_of
 
 __all__ = ["Reconstruction"]
 
 
+@dataclass(eq=False, repr=False)
 class Reconstruction(BandwidthSelector):
     """Choose the bandwidth that minimizes the error of reconstructing points from their neighbors (the paper's Rec).
 
@@ -45,16 +52,14 @@ class Reconstruction(BandwidthSelector):
     0.2
     """
 
-    def __init__(self, n_sample=2000, random_state=None, *, n_jobs=None):
-        self.n_sample = n_sample
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_sample: int | None = 2000
+    random_state: Any = None
 
-    def _select(self, points, y):
+    def select(self, points: Points, y: Any = None) -> Selection:
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
-        engine = make_engine(points, n_jobs=self.n_jobs)
-        X, unit = in_unit_box(points)
+        engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
+        X, unit = points.box, points.unit
 
         def errors(bandwidths):
             return reconstruction_errors(X, sample, in_unit(bandwidths, unit), n_jobs=self.n_jobs) * unit**2
@@ -81,4 +86,4 @@ def reconstruction_errors(X, sample, bandwidths, *, n_jobs=None):
 
     blocks = np.array_split(sample, -(-len(sample) // 64))
     label = f"reconstruction at {len(bandwidths)} bandwidths"
-    return np.vstack(list(in_order(of, blocks, n_jobs=n_jobs or available_threads(), label=label)))
+    return np.vstack(list(in_order(of, blocks, n_jobs=n_jobs, label=label)))

@@ -10,22 +10,29 @@ References
 Shan & Daubechies, Diffusion maps: using the semigroup property for parameter tuning, arXiv:2203.02867.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from ..engines import make_engine
-from ..engines.threads import available_threads, checkpoint, in_order
 from ..kernel import gaussian
 from ..laplacian import transition
-from ..points import in_unit, in_unit_box
+from ..points import Points, in_unit
 from ..search import Curve, refine
+from ..search_range import search_grid
+from ..selection import Selection
+from ..specification import GraphSpec
+from ..threads import checkpoint, in_order
 from ..validation import check_n_sample
-from .base import BandwidthSelector, least_of, search_grid
+from .base import BandwidthSelector, least_of
 
 __all__ = ["Semigroup"]
 
 
+@dataclass(eq=False, repr=False)
 class Semigroup(BandwidthSelector):
     """Choose the bandwidth at which the transition matrix comes closest to a semigroup (Shan & Daubechies).
 
@@ -50,21 +57,18 @@ class Semigroup(BandwidthSelector):
     'semigroup'
     """
 
-    def __init__(self, n_sample=200, random_state=None, *, n_jobs=None):
-        self.n_sample = n_sample
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_sample: int | None = 200
+    random_state: Any = None
 
-    def _select(self, points, y):
+    def select(self, points: Points, y: Any = None) -> Selection:
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
-        engine = make_engine(points, n_jobs=self.n_jobs)
-        X, unit = in_unit_box(points)
+        engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
 
         def errors(bandwidths):
             both = np.concatenate([bandwidths, np.sqrt(2.0) * bandwidths])
             degrees = 1.0 + engine.row_sums(both)
-            return semigroup_errors(X, sample, in_unit(bandwidths, unit), degrees, n_jobs=self.n_jobs)
+            return semigroup_errors(points.box, sample, in_unit(bandwidths, points.unit), degrees, n_jobs=self.n_jobs)
 
         grid = search_grid(engine, engine.nearest(sample), len(points))
         return least_of(refine(Curve(grid, errors(grid)), errors), "semigroup", random_state=random_state, ends=False)
@@ -90,4 +94,4 @@ def semigroup_errors(X, sample, bandwidths, degrees, *, n_jobs=None):
         return np.abs(twice - rows_of_p(sample, m + column, np.sqrt(2.0) * eps)).sum(axis=1)
 
     label = f"semigroup at {m} bandwidths"
-    return np.stack(list(in_order(of, range(m), n_jobs=n_jobs or available_threads(), label=label)), axis=1)
+    return np.stack(list(in_order(of, range(m), n_jobs=n_jobs, label=label)), axis=1)

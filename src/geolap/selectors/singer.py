@@ -10,15 +10,17 @@ References
 Singer, From graph to manifold Laplacian: the convergence rate (2006).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..local_pca import largest_gap, local_singular_values, vote
-from ..points import spread_rows
+from ..points import Points, spread_rows
+from ..selection import Selection
 from ..validation import check_number
 from .base import BandwidthSelector
 from .geometric_consistency import GeometricConsistency
@@ -26,6 +28,7 @@ from .geometric_consistency import GeometricConsistency
 __all__ = ["SingerRate"]
 
 
+@dataclass(eq=False, repr=False)
 class SingerRate(BandwidthSelector):
     """Extrapolate a pilot bandwidth, found on a subsample, to all points by Singer's rate.
 
@@ -33,17 +36,18 @@ class SingerRate(BandwidthSelector):
     ----------
     intrinsic_dim : int, optional
         d.  By default it is estimated at the pilot bandwidth.
-    n_pilot : int, default 1000
+    n_sample : int, default 1000
         Size of the subsample; at most half of the points are taken.
     pilot : selector, optional
         How the pilot bandwidth is chosen; by default `GeometricConsistency`.
     random_state : int, RandomState or None
+    n_jobs : int, optional
 
     Attributes
     ----------
     bandwidth_ : float
     selection_ : Selection
-        The pilot's curve moved to the full number of points; ``details`` holds ``pilot``, ``n_pilot``, ``intrinsic_dim``.
+        The pilot's curve moved to the full number of points; ``details`` holds ``pilot``, ``n_sample``, ``intrinsic_dim``.
 
     Examples
     --------
@@ -54,27 +58,28 @@ class SingerRate(BandwidthSelector):
     (2, True)
     """
 
-    def __init__(self, intrinsic_dim=None, n_pilot=1000, pilot=None, random_state=None):
-        self.intrinsic_dim = intrinsic_dim
-        self.n_pilot = n_pilot
-        self.pilot = pilot
-        self.random_state = random_state
+    intrinsic_dim: int | None = None
+    n_sample: int = 1000
+    pilot: BandwidthSelector | None = None
+    random_state: Any = None
 
-    def _select(self, points, y):
-        check_number("n_pilot", self.n_pilot, Integral, low=3)
+    def select(self, points: Points, y: Any = None) -> Selection:
+        check_number("n_sample", self.n_sample, Integral, low=3)
         if self.intrinsic_dim is not None:
             check_number("intrinsic_dim", self.intrinsic_dim, Integral, low=1)
         random_state = check_random_state(self.random_state)
-        n_pilot = max(3, min(self.n_pilot, len(points) // 2))
+        n_pilot = max(3, min(self.n_sample, len(points) // 2))
         chosen = random_state.permutation(len(points))
-        some = points[np.sort(chosen[:n_pilot])]
+        some = Points(points.host[np.sort(chosen[:n_pilot])])
         selector = GeometricConsistency() if self.pilot is None else clone(self.pilot)
         if "random_state" in selector.get_params():
             selector.set_params(random_state=random_state.randint(2**31))
-        pilot = selector.fit(some).selection_
+        if selector.n_jobs is None:
+            selector.set_params(n_jobs=self.n_jobs)
+        pilot = selector.select(some)
         d = self.intrinsic_dim
         if d is None:
-            values = local_singular_values(some, spread_rows(n_pilot, 200), [pilot.bandwidth], 21)[:, 0]
+            values = local_singular_values(some, spread_rows(n_pilot, 200), [pilot.bandwidth], 21, n_jobs=self.n_jobs)[:, 0]
             d = max(1, vote(largest_gap(values)))
         factor = (len(points) / n_pilot) ** (-1.0 / (6.0 + d))
         return replace(
@@ -85,5 +90,5 @@ class SingerRate(BandwidthSelector):
             interval=None if pilot.interval is None else (pilot.interval[0] * factor, pilot.interval[1] * factor),
             bound=None if pilot.bound is None else pilot.bound * factor,
             method="singer",
-            details={"pilot": pilot, "n_pilot": n_pilot, "intrinsic_dim": int(d)},
+            details={"pilot": pilot, "n_sample": n_pilot, "intrinsic_dim": int(d)},
         )

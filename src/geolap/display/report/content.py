@@ -12,16 +12,16 @@ from scipy.linalg import orthogonal_procrustes
 from sklearn.utils import check_random_state
 
 from ...dimension import DimensionCurve, dimension_curve
-from ...engines.threads import one_blas_thread
 from ...estimators.maps import LaplacianEigenmap
 from ...estimators.riemannian import dual_metric_of_map, indicatrices
 from ...graphs.forecast import forecast
 from ...graphs.health import HealthCurve, health_curve
 from ...kernel import convert_bandwidth
+from ...points import Points
 from ...selection import Selection, Status
 from ...selectors import GeometricConsistency
 from ...selectors.comparison import ComparisonRow, compare_bandwidths
-from ...validation import check_points
+from ...threads import one_blas_thread
 
 __all__ = ["Coloring", "MapView", "ReportContent", "Rival", "Snippet", "content_of", "content_of_selection"]
 
@@ -221,7 +221,7 @@ def content_of_selection(selection, *, name=None) -> ReportContent:
 
 def content_of(X, *, selection=None, comparison=None, labels=None, name=None, random_state=None) -> ReportContent:
     """All that a report says about the points X; what is not given is computed."""
-    points = check_points(X)
+    points = Points.of(X).host
     n, r = points.shape
     given = None if labels is None else _labels(labels, n)
     if selection is None:

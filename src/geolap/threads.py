@@ -1,11 +1,10 @@
-"""Run independent pieces of work on threads, in an order that does not depend on how many there are.
+"""Run independent tasks on threads, with results that do not depend on the number of threads.
 
 NumPy releases the interpreter lock inside its loops, so threads are enough.  Three things make the results a function
-of the input alone: tasks are cut without looking at the number of threads, results come back in the order of the
-tasks, and each task uses one BLAS thread.
+of the input alone: the division into tasks ignores the number of threads, results come back in the order of the tasks,
+and each task uses one BLAS thread.
 """
 
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -14,32 +13,37 @@ from functools import cache
 from typing import TypeVar
 
 import numpy as np
+from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
-__all__ = ["Scratch", "available_threads", "checkpoint", "in_order", "one_blas_thread"]
+__all__ = ["Scratch", "checkpoint", "in_order", "one_blas_thread", "thread_count"]
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-def available_threads() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def thread_count(n_jobs: int | None) -> int:
+    """Threads for ``n_jobs``: every core that the process may use for None and −1, all but one for −2, and so on.
+
+    Unlike processes, threads share the points and cost nothing to start, so None means all of them.
+    """
+    if n_jobs is not None and n_jobs > 0:
+        return int(n_jobs)
+    return max(1, cpu_count() + 1 + (-1 if n_jobs is None else n_jobs))
 
 
 def in_order(
-    function: Callable[[Task], Result], tasks: Iterable[Task], *, n_jobs: int, label: str | None
+    function: Callable[[Task], Result], tasks: Iterable[Task], *, n_jobs: int | None = None, label: str | None = None
 ) -> Iterator[Result]:
-    """Yield ``function(task)`` for every task, in order, computing ahead on ``threads`` threads.
+    """Yield ``function(task)`` for every task, in order, computing ahead on `thread_count` of ``n_jobs`` threads.
 
-    A progress bar appears on a terminal when the work lasts longer than a second, if it has a label.  An interrupt (Ctrl-C)
-    drops all tasks that have not begun and ends the others at their next `checkpoint`.
+    With a label, a progress bar appears on a terminal when the work takes longer than a second.  An interrupt (Ctrl-C) drops
+    all tasks that have not started and ends the others at their next `checkpoint`.
     """
     tasks = list(tasks)
-    pool = ThreadPoolExecutor(n_jobs)
+    threads = thread_count(n_jobs)
+    pool = ThreadPoolExecutor(threads)
     waiting: deque[Future[Result]] = deque()
     stop = threading.Event()
 
@@ -49,11 +53,11 @@ def in_order(
             return function(task)
 
     try:
-        bar_off = None if label else True  # None: unless the output is no terminal
+        bar_off = None if label else True  # None: only on a terminal
         with one_blas_thread, tqdm(total=len(tasks), desc=label, disable=bar_off, delay=1.0, leave=False) as bar:
             for task in tasks:
-                # A short queue: results that wait for their turn take memory.
-                if len(waiting) >= 4 * n_jobs:
+                # A short queue, because waiting results take memory.
+                if len(waiting) >= 4 * threads:
                     yield waiting.popleft().result()
                     bar.update()
                 waiting.append(pool.submit(quietly, task))
@@ -66,10 +70,10 @@ def in_order(
 
 
 class Scratch(threading.local):
-    """Memory that each thread uses again and again: fresh memory costs page faults, which stop all threads."""
+    """Memory that each thread reuses: new memory costs page faults, which stop all threads."""
 
     def array(self, name, shape, dtype=np.float64):
-        """An uninitialized array; what was there under that name before is lost."""
+        """An uninitialized array; earlier contents under that name are lost."""
         size = int(np.prod(shape))
         if name not in self.__dict__ or self.__dict__[name].size < size or self.__dict__[name].dtype != dtype:
             self.__dict__[name] = np.empty(size, dtype)
@@ -80,7 +84,7 @@ _here = threading.local()
 
 
 def checkpoint():
-    """End the running task if nobody waits for its result any more."""
+    """End the running task if its result is no longer needed."""
     if _here.stop.is_set():
         raise CancelledError
 
@@ -91,10 +95,10 @@ def _blas():
 
 
 class _OneBlasThread:
-    """Holds BLAS at one thread while anybody is inside.
+    """Holds BLAS at one thread while any user is inside.
 
-    The limit belongs to the process, so users are counted: the first sets it, the last puts back what was there.  A
-    thread of its own does both, because the library that sets the limit lets only the thread that set it put it back.
+    The limit belongs to the process, so users are counted: the first sets it, the last restores the previous one.
+    A separate thread does both, because the library lets only the thread that set the limit restore it.
     """
 
     def __init__(self):
@@ -127,7 +131,7 @@ class _OneBlasThread:
                 held.set()
                 leave.wait()
         finally:
-            held.set()  # without the limit rather than never
+            held.set()  # better without the limit than waiting forever
 
 
 one_blas_thread = _OneBlasThread()

@@ -1,0 +1,224 @@
+"""What all estimators on a graph have in common: its parameters, how it is built, and how new points are joined to it."""
+
+import warnings
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..graphs.build import (
+    BuiltGraph,
+    TooManyEntriesError,
+    build_graph,
+    graph_of_distances,
+    landmark_graph,
+    neighbors_instead,
+)
+from ..graphs.distances import check_distances
+from ..graphs.extension import Extension, extend
+from ..graphs.graph import KernelGraph
+from ..graphs.skeleton import Skeleton, skeleton_of
+from ..points import Points, on_device
+from ..selection import Selection
+from ..selectors import BandwidthSelector, checked_bandwidth, resolve_bandwidth
+from ..sentences import Sentence
+from ..specification import FullSpec, GraphSpec, LocalScaleLike
+from ..validation import check_number
+
+__all__ = ["GraphEstimator", "documented"]
+
+_Class = TypeVar("_Class", bound=type)
+
+_BANDWIDTH = """    bandwidth : float, str or selector, default "gc"
+        ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
+"""
+_PARAMETERS = """    renormalization : float, default 1.0
+        λ, the power of the degrees divided out of the weights.  1 removes the density of the points, 0 leaves it.
+    cutoff : float, optional
+        Weights beyond ``cutoff``·ε are zero, and the matrix is sparse; 3 drops weights below 1e-4.  By default there is no
+        cut-off up to 5000 points, and beyond the smallest that drops at most 1 % of the weight.
+    n_neighbors : int, optional
+        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).  Where a
+        cut-off would leave more than 10⁸ entries, nearest neighbors take its place, with a warning: 200, or as many as leave
+        10⁸ entries at most.
+    neighbors : transformer or matrix (n_points, n_points), optional
+        Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer,
+        or any other that makes a sparse matrix of distances.  With a matrix, new points are joined with all training points.
+    local_scale : int, "regional" or LocalScale, optional
+        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the k-th neighbor
+        (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
+    metric : {"euclidean", "precomputed"}, default "euclidean"
+        With "precomputed", X is a square matrix of distances, dense or sparse; the bandwidth must then be a number.
+    random_state : int, RandomState or None
+        For the choice of the bandwidth.
+    n_jobs : int, optional
+        Threads; None and −1 stand for every core that the process may use.  Does not change the result.
+"""
+_ATTRIBUTES = """    bandwidth_ : float
+        ε
+    selection_ : Selection or None
+        How it was chosen, unless it was given.
+    graph_ : KernelGraph
+        Weights, degrees and what follows from them.
+    cutoff_, n_neighbors_ : float, int or None
+        Which pairs the graph stores.
+    dropped_weight_ : float or None
+        Share of the neighbors' weight in pairs that are not stored, over sampled rows; None if distances were precomputed.
+    n_features_in_ : int
+"""
+
+
+def documented(cls: _Class, **texts: str) -> _Class:
+    """Insert what estimators on a graph have in common into the documentation of one."""
+    common = {"bandwidth": _BANDWIDTH, "parameters of the graph": _PARAMETERS, "attributes of the graph": _ATTRIBUTES}
+    for name, text in {**texts, **common}.items():
+        cls.__doc__ = (cls.__doc__ or "").replace(f"    <{name}>\n", text)
+    return cls
+
+
+@dataclass(eq=False, repr=False)
+class GraphEstimator(BaseEstimator):
+    """An estimator on a graph.  Only ``fit`` sets attributes; properties of the graph are read from ``_built``."""
+
+    _: KW_ONLY
+    renormalization: float = 1.0
+    self_weights: bool = True
+    cutoff: float | None = None
+    n_neighbors: int | None = None
+    neighbors: Any = None
+    local_scale: LocalScaleLike = None
+    metric: str = "euclidean"
+    random_state: Any = None
+    n_jobs: int | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.sparse = self.metric == "precomputed"
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_built")
+
+    @property
+    def bandwidth_(self) -> float:
+        return self._built.kernel.bandwidth
+
+    @property
+    def selection_(self) -> Selection | None:
+        return self._built.selection
+
+    @property
+    def graph_(self) -> KernelGraph:
+        return self._built.kernel
+
+    @property
+    def cutoff_(self) -> float | None:
+        return self._built.cutoff
+
+    @property
+    def n_neighbors_(self) -> int | None:
+        return self._built.n_neighbors
+
+    @property
+    def dropped_weight_(self) -> float | None:
+        return self._built.dropped_weight
+
+    def _data(self, X: Any) -> Any:
+        """X checked: points, or a matrix of distances."""
+        if self.metric == "precomputed":
+            data = X if sparse.issparse(X) else np.asarray(X)
+        else:
+            data = Points.of(X, keep_device=on_device(X))  # ε for points on a GPU is chosen there, the graph built here
+        validate_data(self, X, skip_check_array=True)
+        return data
+
+    def _build(self, data: Any, y: Any = None, *, n_landmarks: int | None = None) -> BuiltGraph:
+        """The graph over the data, at the bandwidth that was given or is chosen for it."""
+        spec = GraphSpec.of(self).filled()
+        if n_landmarks is not None:
+            _check_landmarks(n_landmarks, data, spec)
+        if spec.metric == "precomputed":
+            _check_precomputed(data, spec, self.bandwidth)
+            return graph_of_distances(data, spec, checked_bandwidth(self.bandwidth))
+        skeleton = skeleton_of(data, spec, random_state=self.random_state)
+        bandwidth, selection = self._chosen(data, y, skeleton)
+        if n_landmarks is not None:
+            built = landmark_graph(data, skeleton, bandwidth, n_landmarks, random_state=self.random_state)
+            return replace(built, selection=selection)
+        try:
+            return replace(build_graph(data, skeleton, bandwidth), selection=selection)
+        except TooManyEntriesError as error:
+            if spec.cutoff is not None or not (selection and selection.method in ("gc", "gc_inverse")):
+                raise
+            k = neighbors_instead(len(data))
+            warnings.warn(
+                Sentence(
+                    "A graph with a cut-off at {cutoff:g}·ε would have {entries:.0e} entries, too many to store, so each "
+                    "point is joined with its {k} nearest neighbors instead, at a bandwidth for that graph: set "
+                    "{n_neighbors} or a cutoff to decide it yourself.",
+                    cutoff=error.cutoff,
+                    entries=error.entries,
+                    k=k,
+                ),
+                stacklevel=3,
+            )
+        skeleton = skeleton_of(data, replace(spec, n_neighbors=k, local_scale=skeleton.scale))
+        bandwidth, selection = self._chosen(data, y, skeleton)
+        return replace(build_graph(data, skeleton, bandwidth), selection=selection)
+
+    def _chosen(self, points: Points, y: Any, skeleton: Skeleton) -> tuple[float, Selection | None]:
+        return resolve_bandwidth(
+            points, self.bandwidth, y=y, random_state=self.random_state, skeleton=skeleton, n_jobs=self.n_jobs
+        )
+
+    def _extended(self, X: Any, values: np.ndarray, groups: np.ndarray | None = None) -> Extension:
+        """Means of ``values`` over the neighbors of new points X."""
+        check_is_fitted(self)
+        if self._built.points is not None:
+            new = Points.of(X, least=1).host
+        else:
+            new = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X, dtype=float)
+            check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return extend(self._built, new, values, groups=groups, n_jobs=self.n_jobs)
+
+
+def _check_landmarks(n_landmarks: Any, data: Any, spec: FullSpec) -> None:
+    check_number("n_landmarks", n_landmarks, Integral, low=3)
+    if spec.metric == "precomputed" or spec.n_neighbors is not None or spec.neighbors is not None:
+        raise ValueError(
+            Sentence(
+                "Landmarks are joined with all landmarks within reach at a bandwidth for all points; {n_landmarks} was "
+                "given with metric='precomputed', {n_neighbors} or neighbors: leave out one of them."
+            )
+        )
+    if n_landmarks > len(data):
+        raise ValueError(
+            Sentence(
+                "{n_landmarks} must be at most the number of points; {given} was given for {n} points: lower it.",
+                given=n_landmarks,
+                n=len(data),
+            )
+        )
+
+
+def _check_precomputed(distances: Any, spec: FullSpec, bandwidth: Any) -> None:
+    if spec.n_neighbors is not None or spec.neighbors is not None or spec.local_scale is not None:
+        raise ValueError(
+            "With metric='precomputed' the matrix itself says which points are joined and how far they are; n_neighbors, "
+            "neighbors or local_scale were given as well: leave them out."
+        )
+    if isinstance(bandwidth, str | BandwidthSelector):
+        raise ValueError(
+            f"A bandwidth is chosen from the points themselves, not from distances; bandwidth={bandwidth!r} was "
+            "given with metric='precomputed': pass a number, or pass the points and your matrix as neighbors=."
+        )
+    if distances.ndim == 2 and distances.shape[0] < 3:
+        raise ValueError(
+            f"Found n_samples={distances.shape[0]} while a minimum of 3 is required: a graph needs at least three points."
+        )

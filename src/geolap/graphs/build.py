@@ -1,0 +1,216 @@
+"""Builders: points, a skeleton and a bandwidth in, a graph out; nothing is kept elsewhere.
+
+Which pairs the graph stores is decided by size unless the specification says it: all of them up to 5000 points, a full
+matrix; beyond, those within a cut-off of a few ε, a sparse matrix.  If even those are too many, `TooManyEntriesError` says
+so.  A graph over landmarks has the degrees of all points.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+from sklearn.utils import check_random_state
+
+from ..engines.base import NO_NEIGHBORS
+from ..engines.cost import graph_memory
+from ..kernel import gaussian
+from ..laplacian import LocalScale
+from ..memory import require_memory
+from ..pairs import Pairs
+from ..points import Points, in_unit
+from ..selection import Selection
+from ..sentences import Sentence
+from ..specification import FullSpec
+from .distances import given_pairs
+from .graph import KernelGraph, kernel_graph
+from .neighbors import all_pairs, pairs_within
+from .skeleton import Skeleton
+
+__all__ = ["BuiltGraph", "TooManyEntriesError", "build_graph", "graph_of_distances", "landmark_graph", "neighbors_instead"]
+
+# Up to this many points the matrix is full (200 MB).
+_MOST_POINTS_OF_FULL = 5000
+# More entries than this are not stored (1.2 GB).
+_MOST_ENTRIES = 10**8
+_NEIGHBORS_INSTEAD = 200
+# A cut-off chosen by size drops at most this share of the weight that neighbors have.
+_MOST_DROPPED = 0.01
+_CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
+# Rows on which a cut-off is tried, the fewer the more points there are.
+_ROWS_TRIED, _FEWEST_ROWS_TRIED, _ENTRIES_TRIED = 200, 32, 2**25
+
+
+@dataclass(frozen=True)
+class BuiltGraph:
+    """A graph, and what it takes to join new points to it.
+
+    Attributes
+    ----------
+    kernel : KernelGraph
+    points : ndarray (N, n_features) or None
+        The points that carry the graph, a copy; None if distances were given.
+    finder : transformer or None
+        Finds neighbors of new points, if one found those of the graph.
+    cutoff, n_neighbors : float, int or None
+        Which pairs the graph stores.
+    dropped_weight : float or None
+        Share of the neighbors' weight in pairs that are not stored, over sampled rows; None if distances were given.
+    landmarks : ndarray or None
+        Which of the points given carry the graph, ascending; None if all do.
+    selection : Selection or None
+        How the bandwidth was chosen, unless it was given.
+    """
+
+    kernel: KernelGraph
+    points: np.ndarray | None = None
+    finder: Any = None
+    cutoff: float | None = None
+    n_neighbors: int | None = None
+    dropped_weight: float | None = None
+    landmarks: np.ndarray | None = None
+    selection: Selection | None = None
+
+
+class TooManyEntriesError(ValueError):
+    """The graph would have more entries than are stored.
+
+    Attributes
+    ----------
+    entries, cutoff : float
+    """
+
+    def __init__(self, entries: float, cutoff: float, bandwidth: float, advice: str) -> None:
+        self.entries, self.cutoff = entries, cutoff
+        super().__init__(
+            Sentence(
+                "A graph may have {most:.0e} entries; cut off at {cutoff:g}·ε = {radius:.4g} this one would have about "
+                "{entries:.1e} ({size:.1f} GiB, and some times that while it is built): set " + advice + ", or a smaller "
+                "cutoff or bandwidth.",
+                most=_MOST_ENTRIES,
+                cutoff=cutoff,
+                radius=cutoff * bandwidth,
+                entries=entries,
+                size=12 * entries / 2**30,
+            )
+        )
+
+
+def build_graph(points: Points, skeleton: Skeleton, bandwidth: float) -> BuiltGraph:
+    """The graph over all points at one bandwidth."""
+    spec = skeleton.spec
+    advice = f"{{n_neighbors}}, for instance to {neighbors_instead(len(points))}"
+    pairs, cutoff = _stored(points, skeleton, bandwidth, advice)
+    kernel = _kernel(pairs, bandwidth, spec, cutoff, skeleton.scale, dtype=points.host.dtype)
+    return BuiltGraph(
+        kernel,
+        points=np.array(points.host),
+        finder=skeleton.finder,
+        cutoff=cutoff,
+        n_neighbors=spec.n_neighbors,
+        dropped_weight=_dropped_weight(points, kernel),
+    )
+
+
+def landmark_graph(
+    points: Points, skeleton: Skeleton, bandwidth: float, n_landmarks: int, *, random_state: Any
+) -> BuiltGraph:
+    """The graph over landmarks, a stratified sample of the points; its degrees are those of all points."""
+    spec, scale = skeleton.spec, skeleton.scale
+    starts = np.arange(n_landmarks + 1) * len(points) // n_landmarks
+    places = starts[:-1] + check_random_state(random_state).randint(0, np.diff(starts))
+    rows = np.sort(cKDTree(points.box, leafsize=8).indices[places])
+    degrees = skeleton.engine(points).row_sums(np.array([bandwidth]), rows)[:, 0] + float(spec.self_weights)
+    some = Points(points.host[rows])
+    part = replace(skeleton, scale=None if scale is None else LocalScale(scale.rho[rows], scale.intrinsic_dim))
+    pairs, cutoff = _stored(some, part, bandwidth, "fewer landmarks")
+    kernel = _kernel(pairs, bandwidth, spec, cutoff, part.scale, degrees=degrees, dtype=some.host.dtype)
+    return BuiltGraph(kernel, points=some.host, cutoff=cutoff, dropped_weight=_dropped_weight(some, kernel), landmarks=rows)
+
+
+def graph_of_distances(distances: Any, spec: FullSpec, bandwidth: float) -> BuiltGraph:
+    """The graph over a square matrix of distances, dense or sparse."""
+    kernel = _kernel(given_pairs(distances), bandwidth, spec, spec.cutoff, None, dtype=distances.dtype)
+    return BuiltGraph(kernel, cutoff=spec.cutoff)
+
+
+def neighbors_instead(n_points: int) -> int:
+    """Neighbors of each point where a cut-off would leave too many: at most twice as many entries of the graph."""
+    return min(_NEIGHBORS_INSTEAD, max(1, _MOST_ENTRIES // (2 * n_points)))
+
+
+def _kernel(
+    pairs: Pairs,
+    bandwidth: float,
+    spec: FullSpec,
+    cutoff: float | None,
+    scale: LocalScale | None,
+    *,
+    degrees: np.ndarray | None = None,
+    dtype: Any,
+) -> KernelGraph:
+    if not 1e-150 < bandwidth < 1e150 or bandwidth < 1e-140 * pairs.unit:
+        raise ValueError(
+            f"A Laplacian scales with 1/ε², which must be a number; the bandwidth is {bandwidth:.1g} and points are up to "
+            f"about {pairs.unit:.1g} apart: rescale the data, or remove outliers."
+        )
+    return kernel_graph(
+        pairs,
+        bandwidth,
+        renormalization=spec.renormalization,
+        self_weights=spec.self_weights,
+        cutoff=cutoff,
+        scale=scale,
+        degrees=degrees,
+        dtype=np.float32 if dtype == np.float32 and 1e-15 < bandwidth < 1e15 else float,
+    )
+
+
+def _stored(points: Points, skeleton: Skeleton, bandwidth: float, advice: str) -> tuple[Pairs, float | None]:
+    """The pairs that the graph stores, over √(ρ_i ρ_j), and its cut-off."""
+    spec, rho = skeleton.spec, None if skeleton.scale is None else skeleton.scale.rho
+    if skeleton.pairs is not None or (spec.cutoff is None and len(points) <= _MOST_POINTS_OF_FULL):
+        pairs = all_pairs(points, n_jobs=spec.n_jobs) if skeleton.pairs is None else skeleton.pairs
+        return pairs if rho is None else pairs.scaled(rho), spec.cutoff
+    rows = _some_rows(len(points))
+    eps, sqdist, W = _full_rows(points, rows, bandwidth, rho)
+    for cutoff in _CUTOFFS if spec.cutoff is None else (spec.cutoff,):
+        inside = sqdist <= (cutoff * eps) ** 2
+        if (W * ~inside).sum() <= _MOST_DROPPED * W.sum():
+            break
+    entries = float(inside.sum()) * len(points) / len(rows)
+    if entries > _MOST_ENTRIES:
+        raise TooManyEntriesError(entries, cutoff, bandwidth, advice)
+    require_memory(graph_memory(entries), f"A graph of about {entries:.1e} entries", "set {n_neighbors} or {n_landmarks}")
+    pairs = pairs_within(points, cutoff * bandwidth, rho=rho, narrowest=bandwidth, n_jobs=spec.n_jobs)
+    return pairs, cutoff
+
+
+def _some_rows(n_points: int) -> np.ndarray:
+    most = min(_ROWS_TRIED, max(_FEWEST_ROWS_TRIED, _ENTRIES_TRIED // n_points))
+    return np.random.default_rng(0).choice(n_points, min(n_points, most), replace=False)
+
+
+def _full_rows(
+    points: Points, rows: np.ndarray, bandwidth: float, rho: np.ndarray | None
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Bandwidth, squared distances (n, N) over ρ_i ρ_j in one unit, and weights without the points' own."""
+    sqdist = cdist(points.box[rows], points.box, "sqeuclidean")
+    if rho is not None:
+        sqdist /= rho[rows][:, None] * rho
+    eps = in_unit([bandwidth], points.unit)[0]
+    with np.errstate(under="ignore"):
+        W = gaussian(sqdist, eps)
+    W[np.arange(len(rows)), rows] = 0.0
+    return eps, sqdist, W
+
+
+def _dropped_weight(points: Points, kernel: KernelGraph) -> float:
+    if not sparse.issparse(kernel.weights):
+        return 0.0
+    rows = _some_rows(len(points))
+    _, _, W = _full_rows(points, rows, kernel.bandwidth, None if kernel.scale is None else kernel.scale.rho)
+    kept = kernel.weights[rows].sum() - kernel.weights.diagonal()[rows].sum()
+    return float(np.clip(1.0 - kept / max(W.sum(), NO_NEIGHBORS), 0.0, 1.0))

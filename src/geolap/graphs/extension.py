@@ -1,0 +1,154 @@
+"""Extension to new points: means of values over the neighbors that a new point would have in a graph.
+
+.. math:: \\bar f(x) = Σ_j P(x, x_j) f_j
+
+with P(x, ·) the row of transition probabilities of x, at the bandwidth of its nearest training point.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+
+from ..engines.base import NO_NEIGHBORS
+from ..kernel import gaussian
+from ..points import in_unit
+from ..threads import in_order
+from .build import BuiltGraph
+
+__all__ = ["Extension", "extend"]
+
+# Distances from new points that a thread holds at once (64 MiB), and new points that look for neighbors together.
+_HELD, _TOGETHER = 2**23, 512
+
+# Answers with rows of the new points, training points that they may see, and squared distances between them.
+_Task = Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What new points take from a graph.
+
+    Attributes
+    ----------
+    means : ndarray (n, k)
+        Of the values, over the neighbors.
+    nearest : ndarray (n,)
+        The nearest training point.
+    twin : ndarray of bool (n,)
+        Whether it is at the same place.
+    """
+
+    means: np.ndarray
+    nearest: np.ndarray
+    twin: np.ndarray
+
+
+def extend(
+    graph: BuiltGraph, new: Any, values: np.ndarray, *, groups: np.ndarray | None = None, n_jobs: int | None = None
+) -> Extension:
+    """Means of ``values`` (N, k) over the neighbors of new points.
+
+    ``new`` (n, n_features) are checked points, or distances (n, N) to the training points if the graph was built from
+    distances.  With ``groups`` (N,), only neighbors in the group of the nearest count.
+    """
+    given = new
+    if graph.finder is not None:
+        new = sparse.csr_array(graph.finder.transform(new))
+    n, kernel = new.shape[0], graph.kernel
+    rho = kernel.bandwidths / kernel.bandwidth
+    eps, tasks = _to_training_points(graph, new, rho)
+    found = Extension(np.empty((n, values.shape[1])), np.empty(n, dtype=int), np.empty(n, dtype=bool))
+
+    def of(task: _Task) -> int:
+        """Fill in some rows; how many of them have no neighbors."""
+        rows, near, sqdist = task()
+        closest = sqdist.argmin(axis=1)
+        least = sqdist[np.arange(len(closest)), closest]
+        if not np.isfinite(least).all():
+            raise ValueError(
+                "Every new point needs a distance to at least one training point; row "
+                f"{rows[~np.isfinite(least)][0]} has none: store its nearest at least."
+            )
+        nearest = near[closest]
+        found.nearest[rows] = nearest
+        # A transformer's distance from a point to itself may be rounding instead of zero.
+        found.twin[rows] = least == 0 if graph.finder is None else _same_place(given[rows], graph.points, nearest)
+        if graph.n_neighbors is not None and graph.n_neighbors < sqdist.shape[1]:
+            k = graph.n_neighbors - 1
+            sqdist[sqdist > np.partition(sqdist, k, axis=1)[:, [k]]] = np.inf
+        sqdist /= rho[nearest][:, None] * rho[near]
+        if graph.cutoff is not None:
+            sqdist[sqdist > (graph.cutoff * eps) ** 2] = np.inf
+        if groups is not None:
+            sqdist[groups[nearest][:, None] != groups[near]] = np.inf
+        least = sqdist.min(axis=1)
+        lost = ~(least < -np.log(NO_NEIGHBORS) * eps**2)
+        isolated = int(lost.sum())
+        with np.errstate(under="ignore"):
+            # Relative to the nearest, so that no row vanishes.
+            W = gaussian(sqdist - np.where(lost, 0.0, least)[:, None], eps) * kernel.density[near]
+        lost |= W.sum(axis=1) == 0  # a training point without neighbors of its own has no density weight
+        W[lost] = 0.0
+        W[lost, closest[lost]] = 1.0
+        found.means[rows] = (W @ values[near]) / W.sum(axis=1, keepdims=True)
+        return isolated
+
+    isolated = sum(in_order(of, tasks, n_jobs=n_jobs, label="extension"))
+    if isolated:
+        warnings.warn(
+            f"New points should have training points within reach; {isolated} of {n} have none at bandwidth "
+            f"{kernel.bandwidth:.4g} and take the values of the nearest: fit on points like them.",
+            stacklevel=4,
+        )
+    return found
+
+
+def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray) -> tuple[float, list[_Task]]:
+    """The bandwidth, and tasks whose squared distances are in the same unit."""
+    n, N = new.shape[0], graph.kernel.n_points
+    if graph.points is None or graph.finder is not None:
+        everyone = np.arange(N)
+        some = np.split(np.arange(n), np.arange(0, n, max(1, _HELD // N))[1:])
+        return graph.kernel.bandwidth, [partial(_stored_distances, new, rows, everyone) for rows in some]
+    training = np.asarray(graph.points, dtype=float)
+    unit = 2.0 ** np.ceil(np.log2(np.abs(training).max()))
+    training = training / unit
+    new = np.clip(np.asarray(new, dtype=float) / unit, -1e140, 1e140)  # farther is no different from far
+    eps = in_unit([graph.kernel.bandwidth], unit)[0]
+    # Beyond a cut-off nothing is seen, and with nearest neighbors nothing but those.
+    far = np.inf if graph.cutoff is None else graph.cutoff * eps * float(rho.max())
+    order = cKDTree(new, leafsize=_TOGETHER).indices if n > _TOGETHER else np.arange(n)
+
+    def of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        points = new[rows]
+        low, high = points.min(axis=0), points.max(axis=0)
+        outside = training - np.clip(training, low, high)
+        near = np.flatnonzero(np.einsum("nr,nr->n", outside, outside) <= far**2)
+        sqdist = cdist(points, training[near], "sqeuclidean")
+        if len(near) == N or (len(near) and (sqdist.min(axis=1) <= far**2).all()):
+            return rows, near, sqdist
+        return rows, np.arange(N), cdist(points, training, "sqeuclidean")  # for the nearest of those out of reach
+
+    some = np.split(order, np.arange(0, n, max(1, min(_TOGETHER, _HELD // N)))[1:])
+    return eps, [partial(of, rows) for rows in some]
+
+
+def _same_place(new: np.ndarray, training: np.ndarray | None, nearest: np.ndarray) -> np.ndarray:
+    return np.zeros(len(new), dtype=bool) if training is None else (new == training[nearest]).all(axis=1)
+
+
+def _stored_distances(distances: Any, rows: np.ndarray, everyone: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Squares of given distances, ``inf`` for those that a sparse matrix does not store."""
+    some = distances[rows]
+    if not sparse.issparse(some):
+        return rows, everyone, some**2
+    sqdist = np.full(some.shape, np.inf)
+    sqdist[np.repeat(np.arange(len(rows)), np.diff(some.indptr)), some.indices] = some.data**2
+    return rows, everyone, sqdist

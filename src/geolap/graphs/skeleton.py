@@ -1,0 +1,58 @@
+"""The skeleton of a graph: what of it does not depend on ε, which pairs count and how the bandwidth varies."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..engines import Engine, make_engine
+from ..engines.cost import graph_memory, neighbor_entries
+from ..laplacian import LocalScale
+from ..memory import require_memory
+from ..pairs import Pairs
+from ..points import Points
+from ..scale import resolve_scale
+from ..specification import FullSpec, GraphSpec
+from .distances import given_pairs
+from .neighbors import fitted_neighbors, nearest_pairs
+
+__all__ = ["Skeleton", "skeleton_of"]
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """Pairs and scales of a graph over some points.
+
+    Attributes
+    ----------
+    spec : FullSpec
+    pairs : Pairs or None
+        Distances of the pairs that count, not yet over √(ρ_i ρ_j); None if all pairs do.
+    scale : LocalScale or None
+    finder : transformer or None
+        The fitted one that found the pairs, for new points.
+    """
+
+    spec: FullSpec
+    pairs: Pairs | None = None
+    scale: LocalScale | None = None
+    finder: Any = None
+
+    def engine(self, points: Points) -> Engine:
+        """The engine that sums over these pairs."""
+        return make_engine(points, self.spec, scale=self.scale, pairs=self.pairs)
+
+
+def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) -> Skeleton:
+    """Find the pairs and scales that a specification defines."""
+    full = spec.filled()
+    scale = resolve_scale(points, full.local_scale, random_state=random_state, n_jobs=full.n_jobs)
+    if full.neighbors is not None:
+        distances, finder = fitted_neighbors(full.neighbors, points.host)
+        return Skeleton(full, given_pairs(distances, len(points)), scale, finder)
+    if full.n_neighbors is None:
+        return Skeleton(full, None, scale)
+    require_memory(
+        graph_memory(neighbor_entries(len(points), full.n_neighbors)),
+        f"A graph that joins {len(points)} points with their {full.n_neighbors} nearest neighbors",
+        "lower {n_neighbors}, or use {n_landmarks}",
+    )
+    return Skeleton(full, nearest_pairs(points, full.n_neighbors, n_jobs=full.n_jobs), scale)

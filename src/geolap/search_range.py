@@ -1,0 +1,60 @@
+"""The range of bandwidths to search: from where points lose their neighbors to where neighborhoods are no longer local."""
+
+import numpy as np
+
+from .engines import Engine
+from .search import log_grid
+from .sentences import Sentence
+
+__all__ = ["falls_apart", "locality_bound", "search_grid"]
+
+# A point whose neighbors weigh less than this together counts as isolated (the paper's γ).
+_ISOLATED = 1e-4
+# Below ε_min all but this share of the evaluation points are isolated: GC's D is at least 0.95 there, nothing is missed.
+_NOT_ISOLATED = 0.05
+# This many effective neighbors, the point itself counted, are local however few points there are.
+_FEWEST_NEIGHBORS = 4.0
+
+
+def falls_apart(nearest: np.ndarray, bandwidth: float) -> bool:
+    """Whether more than a tenth of the points whose nearest neighbors are that far away are isolated."""
+    return bool(np.mean(np.exp(-((nearest / bandwidth) ** 2)) < _ISOLATED) > 0.1)
+
+
+def search_grid(engine: Engine, nearest: np.ndarray, n_points: int) -> np.ndarray:
+    """Bandwidths of ratio 2^(1/4) from ε_min to ε_max, given the distances from a sample to its nearest neighbors.
+
+    ε_max is the root mean square distance.  ε_min: Σ_{j≠i} W_ij < γ is certain for a point whose nearest neighbor is at δ
+    when N exp(−δ²/ε²) < γ, and must hold for all but a few of the sample.
+    """
+    nearest = nearest[np.isfinite(nearest)]
+    if not nearest.size:
+        raise ValueError(
+            Sentence(
+                "Some points must have a neighbor at another place; all that are joined are duplicates: remove duplicates, "
+                "or raise {n_neighbors} above their number."
+            )
+        )
+    low = np.quantile(nearest, _NOT_ISOLATED) / np.sqrt(np.log(n_points / _ISOLATED))
+    high = engine.mean_distance()
+    if not (np.isfinite(high) and low > np.finfo(float).tiny):
+        raise ValueError(
+            f"The distances of the points must be representable numbers; they range from about {low:.1g} to {high:.1g}: "
+            "rescale the data."
+        )
+    return log_grid(low, high)
+
+
+def locality_bound(bandwidths: np.ndarray, effective: np.ndarray, n_points: int, max_share: float) -> float:
+    """The largest bandwidth at which neighborhoods are local: they hold at most this share of all points.
+
+    ``effective`` (n, m) are effective neighbors of some points at the bandwidths; their median counts, and the bound is
+    interpolated in log ε.
+    """
+    share = np.median(effective, axis=0) / n_points
+    max_share = max(max_share, _FEWEST_NEIGHBORS / n_points)
+    if share[-1] <= max_share:
+        return float(bandwidths[-1])
+    if share[0] > max_share:
+        return float(bandwidths[0])
+    return float(np.exp(np.interp(max_share, np.maximum.accumulate(share), np.log(bandwidths))))
