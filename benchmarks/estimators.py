@@ -1,16 +1,14 @@
-"""What is built with ε̂: errors on the benchmark sets, gains of other parameters, speed at 20 000 and 100 000 points.
+"""What is built with ε̂: errors on the benchmark sets, gains from other parameters, speed at 20 000 and 100 000 points.
 
 python benchmarks/estimators.py labels     the classifier on the six sets, beside scikit-learn's LabelSpreading
 python benchmarks/estimators.py scales     COIL with one bandwidth, with local scales, and with nearest neighbors
-python benchmarks/estimators.py search     λ, k and the cut-off by geometric consistency
+python benchmarks/estimators.py search     λ, k and the cutoff by geometric consistency
 python benchmarks/estimators.py metric     lengths and areas on the sphere and the swiss roll
 python benchmarks/estimators.py speed      the map of 20 000 points, labels of 100 000
 python benchmarks/estimators.py            all of them, some ten minutes on two cores
 """
 
-import sys
-import time
-import warnings
+from functools import partial
 
 import numpy as np
 from scipy.spatial import ConvexHull, Delaunay
@@ -19,6 +17,7 @@ from sklearn.semi_supervised import LabelSpreading
 
 import geolap
 from geolap.datasets import load_ssl_book, make_dome, make_hourglass, make_sphere, make_swiss_roll, make_torus
+from measuring import hourglass, run_parts, timed
 
 SETS = ("digit1", "usps", "bci", "g241c", "g241d", "coil")
 
@@ -41,11 +40,9 @@ def labels():
     for name in SETS:
         data = load_ssl_book(name)
         bandwidth = geolap.GeometricConsistency(random_state=0).fit(data.data).bandwidth_
-        start = time.perf_counter()
-        ours = test_error(data, lambda eps=bandwidth: geolap.LaplacianClassifier(eps))
-        seconds = (time.perf_counter() - start) / len(data.splits)
+        ours, seconds = timed(test_error, data, partial(geolap.LaplacianClassifier, bandwidth))
         theirs = test_error(data, LabelSpreading)
-        print(f"{name:<8}{bandwidth:>8.4g}{ours:>9.2f}{theirs:>16.2f}{seconds:>15.2f}")
+        print(f"{name:<8}{bandwidth:>8.4g}{ours:>9.2f}{theirs:>16.2f}{seconds / len(data.splits):>15.2f}")
 
 
 def scales():
@@ -71,7 +68,7 @@ def scales_of(name):
     for name, params in graphs.items():
         selection = geolap.GeometricConsistency(random_state=0, **params).fit(data.data).selection_
         score = min(m.score for m in selection.minima if m.bandwidth == selection.bandwidth)
-        error = test_error(data, lambda s=selection, p=params: geolap.LaplacianClassifier(s.bandwidth, **p))
+        error = test_error(data, partial(geolap.LaplacianClassifier, selection.bandwidth, **params))
         print(f"{name:<44}{selection.bandwidth:>8.4g}{score:>8.3f}{error:>9.2f}")
 
 
@@ -84,23 +81,14 @@ def search():
     }
     for name, (X, dim) in samples.items():
         for parameters in ({"renormalization": (0, 1.5)}, {"n_neighbors": (5, 200)}, {"cutoff": (1.5, 4)}):
-            start = time.perf_counter()
             selector = geolap.GeometricConsistency(working_dim=dim)
-            found = geolap.ConsistencySearch(parameters, selector=selector, random_state=0).fit(X)
+            found, seconds = timed(geolap.ConsistencySearch(parameters, selector=selector, random_state=0).fit, X)
             best = {key: round(value, 3) for key, value in found.best_params_.items()}
             gain = found.gain_
             print(
                 f"{name:<8}{found.best_score_ + gain.distortion:>7.4f} →{found.best_score_:>7.4f}  "
-                f"{'clear' if gain.clear else 'not clear':<10}{best}, {len(found.surface_)} tried, "
-                f"{time.perf_counter() - start:.0f} s"
+                f"{'clear' if gain.clear else 'not clear':<10}{best}, {len(found.surface_)} tried, {seconds:.0f} s"
             )
-
-
-def ratios(metric, graph, truth, pairs):
-    paths = [metric.geodesic_path(graph, i, j) for i, j in pairs]
-    corrected = np.array([metric.length(path) for path in paths]) / truth
-    plain = np.array([metric.length(path, corrected=False) for path in paths]) / truth
-    return corrected, plain
 
 
 def metric():
@@ -108,62 +96,58 @@ def metric():
     rng = np.random.default_rng(0)
     for n in (1000, 4000):
         X = make_sphere(n, random_state=0).data
-        model = geolap.GraphLaplacian(random_state=0).fit(X)
-        y = geolap.LaplacianEigenmap(n_components=3, bandwidth=model.bandwidth_).fit_transform(X)
-        G = geolap.riemannian_metric(y, model.laplacian_, intrinsic_dim=2)
+        G = metric_of(X, geolap.GraphLaplacian(random_state=0).fit(X), 3)
         pairs = rng.choice(n, (50, 2), replace=False)
         truth = np.arccos(np.clip((X[pairs[:, 0]] * X[pairs[:, 1]]).sum(axis=1), -1, 1))
-        triangles = ConvexHull(X).simplices
-        report_metric("sphere", n, G, kneighbors_graph(X, 15), truth, pairs, triangles, 4 * np.pi)
+        report_metric("sphere", X, G, truth, pairs, ConvexHull(X).simplices, 4 * np.pi)
     for n in (4000, 8000, 16000):
         roll = make_swiss_roll(n, random_state=0)
         X, u = roll.data, roll.coordinates
         model = geolap.GraphLaplacian(geolap.GeometricConsistency(working_dim=2, random_state=0)).fit(X)
-        y = geolap.LaplacianEigenmap(n_components=5, bandwidth=model.bandwidth_).fit_transform(X)
-        G = geolap.riemannian_metric(y, model.laplacian_, intrinsic_dim=2)
+        G = metric_of(X, model, 5)
         pairs = rng.choice(n, (50, 2), replace=False)
         truth = np.linalg.norm(u[pairs[:, 0]] - u[pairs[:, 1]], axis=1)
         triangles = Delaunay(u).simplices
-        corners = u[triangles]
-        sides = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
-        short = sides < model.bandwidth_  # without the slivers along the hull
-        area = 0.5 * np.abs(np.linalg.det(corners[short][:, 1:] - corners[short][:, :1])).sum()
-        report_metric("swiss roll", n, G, kneighbors_graph(X, 15), truth, pairs, triangles[short], area)
+        sides = np.linalg.norm(u[triangles] - np.roll(u[triangles], 1, axis=1), axis=2).max(axis=1)
+        triangles = triangles[sides < model.bandwidth_]  # without the slivers along the hull
+        report_metric("swiss roll", X, G, truth, pairs, triangles, flat_area(u[triangles]))
         depth = np.minimum(u - u.min(axis=0), u.max(axis=0) - u).min(axis=1)
-        inner = short & (depth[triangles] > 4.0).all(axis=1)
-        area = 0.5 * np.abs(np.linalg.det(corners[inner][:, 1:] - corners[inner][:, :1])).sum()
-        print(f"{'':<11}{'':>6}         its area farther than 4 from the border {G.area(triangles[inner]) / area:.3f}")
+        inner = triangles[(depth[triangles] > 4.0).all(axis=1)]
+        print(f"{'':<26}its area farther than 4 from the border {G.area(inner) / flat_area(u[inner]):.3f}")
 
 
-def report_metric(name, n, G, graph, truth, pairs, triangles, area):
-    corrected, plain = ratios(G, graph, truth, pairs)
+def metric_of(X, model, n_components):
+    """The metric of the eigenmap with the bandwidth of the model."""
+    y = geolap.LaplacianEigenmap(n_components, bandwidth=model.bandwidth_).fit_transform(X)
+    return geolap.riemannian_metric(y, model.laplacian_, intrinsic_dim=2)
+
+
+def flat_area(corners):
+    return 0.5 * np.abs(np.linalg.det(corners[:, 1:] - corners[:, :1])).sum()
+
+
+def report_metric(name, X, G, truth, pairs, triangles, area):
+    graph = kneighbors_graph(X, 15)
+    paths = [G.geodesic_path(graph, i, j) for i, j in pairs]
+    corrected, plain = (np.array([G.length(path, corrected=c) for path in paths]) / truth for c in (True, False))
     print(
-        f"{name:<11}{n:>6} points: lengths {corrected.mean():.3f} ± {corrected.std():.3f} ({plain.mean():.3f}), area "
+        f"{name:<11}{len(X):>6} points: lengths {corrected.mean():.3f} ± {corrected.std():.3f} ({plain.mean():.3f}), area "
         f"{G.area(triangles) / area:.3f} ({G.area(triangles, corrected=False) / area:.4f})"
     )
 
 
 def speed():
-    X = make_hourglass(20_000, noise=0.01, noise_dims=10, random_state=0).data
-    start = time.perf_counter()
-    eigenmap = geolap.LaplacianEigenmap(n_components=3, random_state=0).fit(X)
-    seconds = time.perf_counter() - start
+    eigenmap, seconds = timed(geolap.LaplacianEigenmap(n_components=3, random_state=0).fit, hourglass(20_000))
     print(f"LaplacianEigenmap, N=20000, r=13: {seconds:.0f} s (at most 30), ε̂ = {eigenmap.bandwidth_:.3f}, ", end="")
     print(f"{eigenmap.graph_.weights.nnz:.2g} entries, cut off at {eigenmap.cutoff_:g}·ε")
     X = make_hourglass(100_000, noise=0.01, noise_dims=10, random_state=0)
     truth = (np.sin(3 * X.coordinates[:, 1]) * X.coordinates[:, 0] > 0).astype(int)
     y = np.where(np.random.default_rng(0).permutation(100_000) < 500, truth, -1)
-    start = time.perf_counter()
-    model = geolap.LaplacianClassifier(random_state=0).fit(X.data, y)
-    seconds = time.perf_counter() - start
+    model, seconds = timed(geolap.LaplacianClassifier(random_state=0).fit, X.data, y)
     wrong = np.mean(model.transduction_[y < 0] != truth[y < 0])
     print(f"LaplacianClassifier, N=100000, r=13, 500 labels: {seconds:.0f} s, {100 * wrong:.1f} % wrong, ", end="")
     print(f"ε̂ = {model.bandwidth_:.3f}, {model.n_neighbors_} neighbors, {model.graph_.weights.nnz:.2g} entries")
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", RuntimeWarning)
-    parts = {f.__name__: f for f in (labels, scales, search, metric, speed)}
-    for part in sys.argv[1:] or parts:
-        parts[part]()
-        print()
+    run_parts(labels, scales, search, metric, speed)

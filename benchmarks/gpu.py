@@ -3,7 +3,6 @@
 python benchmarks/gpu.py            everything, about a minute on one H200
 """
 
-import time
 from functools import partial
 from importlib.util import find_spec
 
@@ -11,25 +10,22 @@ import numpy as np
 import torch
 
 import geolap
-from geolap.datasets import load_ssl_book, make_hourglass, make_sphere
+from geolap.datasets import load_ssl_book, make_sphere
 from geolap.engines import TiledEngine
 from geolap.engines.device import DeviceEngine
 from geolap.engines.row_sum_kernel import fused_row_sums
+from measuring import best_of, hourglass, timed
 
 
-def seconds(function, repeats=3):
-    best = np.inf
-    for _ in range(repeats):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        function()
-        torch.cuda.synchronize()
-        best = min(best, time.perf_counter() - start)
-    return best
+def synchronized(function, *args):
+    """Call a function and wait for the GPU."""
+    result = function(*args)
+    torch.cuda.synchronize()
+    return result
 
 
 def accuracy():
-    X = make_hourglass(30_000, noise=0.01, noise_dims=10, random_state=0).data
+    X = hourglass(30_000)
     engine = DeviceEngine(torch.tensor(X, device="cuda"))
     epsilons = engine.mean_distance() / engine._unit * 2.0 ** (-np.arange(24) / 4)
     exact = TiledEngine(X).row_sums(epsilons * engine._unit)
@@ -45,8 +41,8 @@ def kernel():
     for r in (13, 64, 200):
         X = torch.randn((1_000_000, r), dtype=torch.float64, device="cuda")
         epsilons = float(np.sqrt(2 * r)) * 2.0 ** (-np.arange(16) / 2)
-        fused_row_sums(X[:4096], epsilons)
-        print(f"  r={r:<6}{seconds(partial(fused_row_sums, X, epsilons), 2):6.2f} s")
+        synchronized(fused_row_sums, X[:4096], epsilons)
+        print(f"  r={r:<6}{best_of(partial(synchronized, fused_row_sums, X, epsilons), 2):6.2f} s")
 
 
 def digit1():
@@ -59,23 +55,21 @@ def digit1():
 def selection():
     print("whole selection, N=1000000 (at r=64 at most 15 s)")
     for name, X in (
-        ("hourglass, r=13", make_hourglass(1_000_000, noise=0.01, noise_dims=10, random_state=0).data),
+        ("hourglass, r=13", hourglass(1_000_000)),
         ("sphere, r=64", make_sphere(1_000_000, noise=0.01, noise_dims=61, random_state=0).data),
     ):
         X = torch.tensor(X, device="cuda")
         geolap.GeometricConsistency(random_state=0).fit(X[:30_000])
         for dim in (1, 2):
-            start = time.perf_counter()
-            found = geolap.GeometricConsistency(working_dim=dim, random_state=0).fit(X).selection_
-            spent = time.perf_counter() - start
-            print(f"  {name}, d'={dim}: {spent:5.1f} s, ε̂ = {found.bandwidth:.4g}, {found.status.name.lower()}")
+            model, seconds = timed(geolap.GeometricConsistency(working_dim=dim, random_state=0).fit, X)
+            status = model.selection_.status.name.lower()
+            print(f"  {name}, d'={dim}: {seconds:5.1f} s, ε̂ = {model.bandwidth_:.4g}, {status}")
 
 
 def exact_for_scale():
     print("exact bandwidths for benchmarks/scale.py: hourglass σ=0.01, d'=1, random_state=0")
     for n, r in ((100_000, 13), (200_000, 13), (500_000, 13), (100_000, 100)):
-        X = make_hourglass(n, noise=0.01, noise_dims=r - 3, random_state=0).data
-        found = geolap.GeometricConsistency(random_state=0).fit(torch.tensor(X, device="cuda"))
+        found = geolap.GeometricConsistency(random_state=0).fit(torch.tensor(hourglass(n, r), device="cuda"))
         print(f"  N={n}, r={r}: ε̂ = {found.bandwidth_:.5g}")
 
 

@@ -1,4 +1,4 @@
-"""Where a selection is right, misled, or lost: the table of docs/limits.md.  python benchmarks/limits.py"""
+"""Where a selection succeeds, is misled, or fails: the table of docs/limits.md.  python benchmarks/limits.py"""
 
 import numpy as np
 

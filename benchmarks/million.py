@@ -2,35 +2,23 @@
 
 python benchmarks/million.py quality       both ways against the exact map of 20 000 points (Procrustes)
 python benchmarks/million.py solvers       Lanczos and LOBPCG with multigrid on graphs of 100 000 points
-python benchmarks/million.py neighbors     a million points, each joined with its nearest
+python benchmarks/million.py neighbors     a million points, each joined with its k nearest neighbors
 python benchmarks/million.py landmarks     a million points, 20 000 of which carry the graph
 python benchmarks/million.py               all of them, some twenty minutes
 """
 
-import resource
-import subprocess
-import sys
-import time
-import warnings
-
 from scipy.spatial import procrustes
 
 import geolap
-from geolap.datasets import make_hourglass
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.neighbors import nearest_pairs
 from geolap.graphs.spectrum import smooth_spectrum
-
-
-def hourglass(n):
-    return make_hourglass(n, noise=0.01, noise_dims=10, random_state=0).data
+from measuring import hourglass, peak, run_parts, timed
 
 
 def fitted(X, n_components, **params):
     """The map, and seconds."""
-    start = time.perf_counter()
-    model = geolap.LaplacianEigenmap(n_components, random_state=0, **params).fit(X)
-    return model, time.perf_counter() - start
+    return timed(geolap.LaplacianEigenmap(n_components, random_state=0, **params).fit, X)
 
 
 def quality():
@@ -52,24 +40,20 @@ def solvers():
     X = hourglass(100_000)
     for n_neighbors in (30, 100):
         pairs = nearest_pairs(X, n_neighbors)
-        bandwidth = geolap.GeometricConsistency(neighbors=pairs, random_state=0).fit(X).bandwidth_
+        bandwidth = geolap.GeometricConsistency(n_neighbors=n_neighbors, random_state=0).fit(X).bandwidth_
         graph = kernel_graph(pairs, bandwidth)
         for k in (3, 10, 30):
             for solver in ("lanczos", "lobpcg"):
-                start = time.perf_counter()
-                spectrum = smooth_spectrum(graph, k + 1, solver=solver)
-                print(
-                    f"{n_neighbors:>4} neighbors, {k:>2} pairs, {solver:<8}{time.perf_counter() - start:>6.0f} s, ", end=""
-                )
+                spectrum, seconds = timed(smooth_spectrum, graph, k + 1, solver=solver)
+                print(f"{n_neighbors:>4} neighbors, {k:>2} pairs, {solver:<8}{seconds:>6.0f} s, ", end="")
                 print(f"residual {spectrum.residual:.0e}", flush=True)
 
 
 def million(**params):
     X = hourglass(1_000_000)
-    data = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    data = peak()
     model, seconds = fitted(X, 3, **params)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"  {seconds:.0f} s (at most 900), peak {peak:.1f} GiB (at most 12; {data:.1f} before the fit), ", end="")
+    print(f"  {seconds:.0f} s (at most 900), peak {peak():.1f} GiB (at most 12; {data:.1f} before the fit), ", end="")
     print(f"ε̂ = {model.bandwidth_:.4f}, λ = {model.eigenvalues_.round(3)},")
     entries = model.graph_.weights.nnz
     print(f"  {entries:.2g} entries, {model.n_neighbors_} neighbors, components {model.n_graph_components_}")
@@ -86,11 +70,4 @@ def landmarks():
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", RuntimeWarning)
-    parts = {f.__name__: f for f in (quality, solvers, neighbors, landmarks)}
-    if len(sys.argv) == 2:
-        parts[sys.argv[1]]()
-    else:  # a process of its own for each, so that the peak of memory is its own
-        for part in sys.argv[1:] or parts:
-            subprocess.run([sys.executable, __file__, part], check=True)
-            print(flush=True)
+    run_parts(quality, solvers, neighbors, landmarks, separate=True)

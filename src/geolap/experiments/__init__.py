@@ -3,7 +3,7 @@
 from .figure1 import figure1
 from .figure2 import figure2
 from .figure3 import figure3
-from .labels import SetRun, run_sets
+from .labels import run_sets
 from .reproduction import STUDIES, reproduce
 from .study import Claim, Study
 from .tables import table1, table2
@@ -12,7 +12,6 @@ from .truth import truth
 __all__ = [
     "STUDIES",
     "Claim",
-    "SetRun",
     "Study",
     "figure1",
     "figure2",

@@ -1,112 +1,106 @@
 """Pictures of the studies: records in, matplotlib Figures out."""
 
 from collections.abc import Callable
+from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..display.plots import PALETTE, plain_ticks
-from .labels import PAPER_RULES
-from .study import Study
+from .labels import LABEL_COUNTS, PAPER_RULES
+from .study import Record, Study, column, distinct, where
 
-__all__ = ["draw", "picture_names"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["PICTURES"]
 
 _BLUE, _ORANGE, _GREEN, _PINK, _YELLOW, _SKY, _BLACK = PALETTE
 _GRAY = "#999999"
 _CYCLE = (_BLUE, _ORANGE, _GREEN, _PINK, _SKY, _YELLOW, _BLACK, _GRAY)
+_OF_DIMENSION = {1: _BLUE, 2: _BLACK}
 
 
-def draw(study: Study) -> dict:
-    """Figures of a study by name."""
+def _panels(rows: int, columns: int, width: float, height: float, *, sharex: bool = False, sharey: bool = True) -> "Figure":
+    """A figure of that many inches with panels in ``figure.axes``, row by row."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("Pictures need matplotlib, which is not installed: pip install 'geolap[plot]'.") from None
-    return {name: make(study, Figure) for name, make in _DRAWINGS[study.name].items()}
-
-
-def picture_names(study_name) -> list[str]:
-    """Names of the pictures of a study."""
-    return list(_DRAWINGS[study_name])
-
-
-def _columns(rows, *names):
-    return tuple(np.array([np.nan if row[name] is None else row[name] for row in rows]) for name in names)
-
-
-def _values(rows, key):
-    return list(dict.fromkeys(row[key] for row in rows))
-
-
-def _figure1(study, Figure):
-    means = study.tables["means"]
-    surfaces, noises = _values(means, "surface"), _values(means, "noise")
-    figure = Figure(figsize=(3.6 * len(noises), 3.2 * len(surfaces)), layout="constrained")
-    axes = figure.subplots(len(surfaces), len(noises), sharex=True, sharey=True, squeeze=False)
-    for axes_row, surface in zip(axes, surfaces, strict=True):
-        for ax, noise in zip(axes_row, noises, strict=True):
-            rows = [row for row in means if (row["surface"], row["noise"]) == (surface, noise)]
-            n, low, high, clmr_low, clmr_high = _columns(rows, "n_points", "true_low", "true_high", "clmr_low", "clmr_high")
-            width = 0.18 * n
-            ax.bar(n, high - low, 2 * width, low, color=_GRAY, alpha=0.35, label="true range")
-            bottom = np.where(np.isnan(clmr_low), 1e-3, clmr_low)
-            top = np.where(np.isnan(clmr_high), 1e2, clmr_high)
-            ax.bar(n, top - bottom, 1.4 * width, bottom, fill=False, ec=_BLACK, lw=0.7, label="CLMR range")
-            for dim, color in ((1, _BLUE), (2, _BLACK)):
-                mean, sd = _columns(rows, f"gc_{dim}", f"sd_{dim}")
-                ax.errorbar(n, mean, sd, fmt="o-", ms=4, lw=1.2, capsize=3, color=color, label=f"ε̂, d' = {dim}")
-            ax.set(xscale="log", yscale="log", title=f"{surface}, σ = {noise:g}", ylim=(0.04, 3))
-            ax.set_xticks(n, [f"{int(k)}" for k in n])
-            ax.minorticks_off()
-            plain_ticks(ax.yaxis)
-    for ax in axes[-1]:
-        ax.set_xlabel("number of points N")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("bandwidth ε")
-    axes[0, 0].legend(fontsize="x-small", frameon=False)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.subplots(rows, columns, sharex=sharex, sharey=sharey)
     return figure
 
 
-def _figure2(study, Figure):
-    figure = Figure(figsize=(10, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
+def _columns(rows: list[Record], *names: str) -> list[np.ndarray]:
+    return [column(rows, name) for name in names]
+
+
+def _first(k: int, label: str) -> str | None:
+    """The label of the first of several lines, and no label for the others."""
+    return label if k == 0 else None
+
+
+def _figure1(study: Study) -> "Figure":
+    means = study.tables["means"]
+    surfaces, noises = distinct(means, "surface"), distinct(means, "noise")
+    figure = _panels(len(surfaces), len(noises), 3.6 * len(noises), 3.2 * len(surfaces), sharex=True)
+    for ax, (surface, noise) in zip(figure.axes, product(surfaces, noises), strict=True):
+        rows = where(means, surface=surface, noise=noise)
+        n, low, high, clmr_low, clmr_high = _columns(rows, "n_points", "true_low", "true_high", "clmr_low", "clmr_high")
+        ax.bar(n, high - low, 0.36 * n, low, color=_GRAY, alpha=0.35, label="true range")
+        bottom, top = np.nan_to_num(clmr_low, nan=1e-3), np.nan_to_num(clmr_high, nan=1e2)
+        ax.bar(n, top - bottom, 1.4 * (0.18 * n), bottom, fill=False, ec=_BLACK, lw=0.7, label="CLMR range")
+        for dim, color in _OF_DIMENSION.items():
+            mean, sd = _columns(rows, f"gc_{dim}", f"sd_{dim}")
+            ax.errorbar(n, mean, sd, fmt="o-", ms=4, lw=1.2, capsize=3, color=color, label=f"ε̂, d' = {dim}")
+        ax.set(xscale="log", yscale="log", title=f"{surface}, σ = {noise:g}", ylim=(0.04, 3))
+        ax.set_xticks(n, [f"{int(k)}" for k in n])
+        ax.minorticks_off()
+        plain_ticks(ax.yaxis)
+    for ax in figure.axes[-len(noises) :]:
+        ax.set_xlabel("number of points N")
+    for ax in figure.axes[:: len(noises)]:
+        ax.set_ylabel("bandwidth ε")
+    figure.axes[0].legend(fontsize="x-small", frameon=False)
+    return figure
+
+
+def _figure2(study: Study) -> "Figure":
+    figure = _panels(1, 2, 10, 4, sharey=False)
+    left, right = figure.axes
     curves = study.tables["distortion"]
-    for dim, color in zip(_values(curves, "working_dim"), _CYCLE, strict=False):
-        eps, D = _columns([row for row in curves if row["working_dim"] == dim], "bandwidth", "distortion")
-        left.semilogx(eps, D, color=color, label=f"d' = {dim}")
-        chosen = [m for m in study.tables["minima"] if m["working_dim"] == dim and m["selected"]]
+    for dim, color in zip(distinct(curves, "working_dim"), _CYCLE, strict=False):
+        left.semilogx(*_columns(where(curves, working_dim=dim), "bandwidth", "distortion"), color=color, label=f"d' = {dim}")
+        chosen = where(study.tables["minima"], working_dim=dim, selected=True)
         left.plot(*_columns(chosen, "bandwidth", "distortion"), "o", color=color)
     left.set(xlabel="bandwidth ε", ylabel="distortion D", title="COIL: distortion, ε̂ marked", ylim=(0, 1.5))
-    left.legend(frameon=False)
     rows = study.tables["singular_values"]
-    (eps,) = _columns(rows, "bandwidth")
-    names = [name for name in rows[0] if name.startswith("sigma_")]
-    for k, values in enumerate(_columns(rows, *names)):
-        right.semilogx(eps, values, color=_BLUE, alpha=1 - 0.08 * k, lw=1.2, label="σ₁ … σ₉, from above" if k == 0 else None)
-    clmr = [row for row in study.tables["clmr"] if row["K"] > 1]
-    lows, highs = _columns(clmr, "low", "high")
+    eps, *sigma = _columns(rows, *rows[0])
+    for k, values in enumerate(sigma):
+        right.semilogx(eps, values, color=_BLUE, alpha=1 - 0.08 * k, lw=1.2, label=_first(k, "σ₁ … σ₉, from above"))
+    lows, highs = _columns([row for row in study.tables["clmr"] if row["K"] > 1], "low", "high")
     start = np.nanmin(lows) if np.isfinite(lows).any() else eps[0]
     stop = np.nanmax(highs) if np.isfinite(highs).any() else eps[-1]
     right.axvspan(start, stop, color=_GRAY, alpha=0.25, lw=0, label="CLMR range, any K > 1")
     right.set(xlabel="bandwidth ε", ylabel="singular value (unit of the data)", title="COIL: local singular values")
-    right.legend(frameon=False)
-    for ax in (left, right):
+    for ax in figure.axes:
+        ax.legend(frameon=False)
         plain_ticks(ax.xaxis)
     return figure
 
 
-def _figure3(study, Figure):
-    curves, estimates = study.tables["curves"], study.tables["estimates"]
-    sizes = _values(curves, "n_points")
-    figure = Figure(figsize=(3.2 * len(sizes), 3.4), layout="constrained")
-    for ax, n in zip(np.atleast_1d(figure.subplots(1, len(sizes), sharey=True)), sizes, strict=True):
-        own = [row for row in curves if row["n_points"] == n]
-        for k, seed in enumerate(_values(own, "seed")):
-            eps, error = _columns([row for row in own if row["seed"] == seed], "bandwidth", "error")
-            ax.loglog(eps, error, color=_ORANGE, lw=1, label="δ, each sample" if k == 0 else None)
-        for dim, color in ((1, _BLUE), (2, _BLACK)):
-            lines = [e["bandwidth"] for e in estimates if (e["n_points"], e["working_dim"]) == (n, dim)]
-            for k, eps in enumerate(lines):
-                ax.axvline(eps, color=color, lw=0.6, alpha=0.6, label=f"ε̂, d' = {dim}" if k == 0 else None)
+def _figure3(study: Study) -> "Figure":
+    sizes = distinct(study.tables["curves"], "n_points")
+    figure = _panels(1, len(sizes), 3.2 * len(sizes), 3.4)
+    for ax, n in zip(figure.axes, sizes, strict=True):
+        own = where(study.tables["curves"], n_points=n)
+        for k, seed in enumerate(distinct(own, "seed")):
+            curve = _columns(where(own, seed=seed), "bandwidth", "error")
+            ax.loglog(*curve, color=_ORANGE, lw=1, label=_first(k, "δ, each sample"))
+        for dim, color in _OF_DIMENSION.items():
+            for k, row in enumerate(where(study.tables["estimates"], n_points=n, working_dim=dim)):
+                ax.axvline(row["bandwidth"], color=color, lw=0.6, alpha=0.6, label=_first(k, f"ε̂, d' = {dim}"))
         ax.set(title=f"hourglass, N = {n}", xlabel="bandwidth ε")
         plain_ticks(ax.xaxis)
     figure.axes[0].set_ylabel("Procrustes error δ")
@@ -114,40 +108,36 @@ def _figure3(study, Figure):
     return figure
 
 
-def _table1(study, Figure):
-    rows = study.tables["bandwidths"]
-    sets = _values(rows, "set")
-    figure = Figure(figsize=(10, 3.2), layout="constrained")
-    for ax, name in zip(np.atleast_1d(figure.subplots(1, len(sets))), sets, strict=True):
-        for k, rule in enumerate(PAPER_RULES):
-            (row,) = [r for r in rows if (r["set"], r["rule"]) == (name, rule)]
-            ax.plot(k, row["ours"], "o", color=_BLUE, label="ours" if k == 0 else None)
-            ax.plot(k, row["paper"], "D", mfc="none", color=_ORANGE, label="paper" if k == 0 else None)
-        for row in study.tables["splits"]:
-            if row["set"] == name:
-                ax.vlines(PAPER_RULES.index(row["rule"]), row["low"], row["high"], color=_BLUE, lw=1)
-                ax.vlines(PAPER_RULES.index(row["rule"]) + 0.15, row["paper_low"], row["paper_high"], color=_ORANGE, lw=1)
-        ax.set_yscale("log")
-        ax.set_title(name)
-        ax.set_xticks(range(len(PAPER_RULES)), ["TE", "CV", "Rec", "GC⁻¹", "GC"], rotation=90)
-        ax.set_xlim(-0.5, len(PAPER_RULES) - 0.5)
+def _table1(study: Study) -> "Figure":
+    rows, splits = study.tables["bandwidths"], study.tables["splits"]
+    sets, places = distinct(rows, "set"), range(len(PAPER_RULES))
+    figure = _panels(1, len(sets), 10, 3.2, sharey=False)
+    for ax, name in zip(figure.axes, sets, strict=True):
+        ours, paper = _columns(where(rows, set=name), "ours", "paper")
+        ax.plot(places, ours, "o", color=_BLUE, label="ours")
+        ax.plot(places, paper, "D", mfc="none", color=_ORANGE, label="paper")
+        for row in where(splits, set=name):
+            ax.vlines(PAPER_RULES.index(row["rule"]), row["low"], row["high"], color=_BLUE, lw=1)
+            ax.vlines(PAPER_RULES.index(row["rule"]) + 0.15, row["paper_low"], row["paper_high"], color=_ORANGE, lw=1)
+        ax.set(yscale="log", title=name, xlim=(-0.5, len(PAPER_RULES) - 0.5))
+        ax.set_xticks(places, ["TE", "CV", "Rec", "GC⁻¹", "GC"], rotation=90)
         plain_ticks(ax.yaxis)
     figure.axes[0].set_ylabel("bandwidth ε")
     figure.axes[0].legend(frameon=False, fontsize="small")
     return figure
 
 
-def _table2(study, Figure):
-    """Errors above TE's, every rule and set, for both numbers of labels."""
-    figure = Figure(figsize=(11, 4.6), layout="constrained")
-    for ax, n in zip(figure.subplots(1, 2, sharey=True), (100, 10), strict=True):
+def _table2(study: Study) -> "Figure":
+    """Error of every rule on every set above that of TE, for both numbers of labels."""
+    figure = _panels(1, 2, 11, 4.6)
+    for ax, n in zip(figure.axes, LABEL_COUNTS, strict=True):
         rows = study.tables[f"all_rules_{n}"]
         rules = [rule for rule in rows[0] if rule not in ("set", "te") and any(row[rule] is not None for row in rows)]
         for row, color in zip(rows, _CYCLE, strict=False):
-            above = [np.nan if row[rule] is None else row[rule] - row["te"] for rule in rules]
+            above = np.array([row[rule] for rule in rules], float) - row["te"]
             ax.plot(above, range(len(rules)), "o", color=color, alpha=0.8, label=row["set"])
         ax.set_yticks(range(len(rules)), rules)
-        ax.set(xlabel="error above TE's, points of per cent", title=f"{n} labels")
+        ax.set(xlabel="error above TE's, percentage points", title=f"{n} labels")
         ax.grid(axis="y", color=_GRAY, alpha=0.3)
         ax.axvline(0, color=_BLACK, lw=0.6)
     figure.axes[0].invert_yaxis()
@@ -155,28 +145,18 @@ def _table2(study, Figure):
     return figure
 
 
-def _truth(study, Figure):
+def _truth_regret(study: Study) -> "Figure":
     """Regret of every rule: each sample a point, the median a line."""
-    rows = study.tables["errors"]
-    rules = _values(rows, "rule")
-    errors = _values(rows, "error_of")
-    figure = Figure(figsize=(4 * len(errors), 4.4), layout="constrained")
-    for ax, error in zip(figure.subplots(1, len(errors), sharey=True), errors, strict=True):
+    table = study.tables["errors"]
+    rules, errors = distinct(table, "rule"), distinct(table, "error_of")
+    figure = _panels(1, len(errors), 4 * len(errors), 4.4)
+    for ax, error in zip(figure.axes, errors, strict=True):
         for k, rule in enumerate(rules):
-            own = [row for row in rows if (row["rule"], row["error_of"]) == (rule, error)]
-            regret, noise = _columns(own, "regret", "noise")
-            spread = np.linspace(-0.25, 0.25, len(own))
-            for level, color in zip(sorted(set(noise)), (_BLUE, _GREEN, _ORANGE), strict=False):
-                at = noise == level
-                ax.plot(
-                    regret[at],
-                    k + spread[at],
-                    ".",
-                    ms=4,
-                    color=color,
-                    alpha=0.7,
-                    label=f"noise {level:g}" if k == 0 else None,
-                )
+            regret, noise = _columns(where(table, rule=rule, error_of=error), "regret", "noise")
+            height = k + np.linspace(-0.25, 0.25, len(regret))
+            for level, color in zip(np.unique(noise), (_BLUE, _GREEN, _ORANGE), strict=False):
+                at, label = noise == level, _first(k, f"noise {level:g}")
+                ax.plot(regret[at], height[at], ".", ms=4, color=color, alpha=0.7, label=label)
             ax.plot([np.median(regret)] * 2, [k - 0.4, k + 0.4], color=_BLACK, lw=2)
         ax.set(xscale="log", xlabel="regret", title=error, xlim=(0.95, 100))
         ax.set_yticks(range(len(rules)), rules)
@@ -186,20 +166,19 @@ def _truth(study, Figure):
     return figure
 
 
-def _truth_curves(study, Figure):
-    """Errors over ε on one sample of each manifold, with the choice of GC."""
-    curves, rows = study.tables["curves"], study.tables["errors"]
-    manifolds = _values(curves, "manifold")
-    n = max(row["n_points"] for row in curves)
-    noise = sorted({row["noise"] for row in curves})[1]
-    figure = Figure(figsize=(3.2 * len(manifolds), 3.4), layout="constrained")
-    for ax, manifold in zip(figure.subplots(1, len(manifolds), sharey=True), manifolds, strict=True):
+def _truth_curves(study: Study) -> "Figure":
+    """Errors against ε on one sample of each manifold, with the choices of GC."""
+    curves = study.tables["curves"]
+    manifolds = distinct(curves, "manifold")
+    n, noise = max(distinct(curves, "n_points")), sorted(distinct(curves, "noise"))[1]
+    figure = _panels(1, len(manifolds), 3.2 * len(manifolds), 3.4)
+    for ax, manifold in zip(figure.axes, manifolds, strict=True):
         setting = {"manifold": manifold, "density": "uniform", "noise": noise, "n_points": n}
-        own = [row for row in curves if all(row[key] == value for key, value in setting.items())]
+        own = where(curves, **setting)
         for error, color in zip(("eigenvalues", "eigenspaces", "pointwise"), _CYCLE, strict=False):
             if error in own[0]:
                 ax.loglog(*_columns(own, "bandwidth", error), color=color, label=error)
-        chosen = {row["rule"]: row["bandwidth"] for row in rows if all(row[key] == value for key, value in setting.items())}
+        chosen = {row["rule"]: row["bandwidth"] for row in where(study.tables["errors"], **setting)}
         ax.axvline(chosen["gc_d"], color=_BLACK, lw=1, label="GC, d' = d")
         ax.axvline(chosen["gc"], color=_BLACK, lw=1, ls="--", label="GC, d' = 1")
         ax.set(title=f"{manifold}, N = {n}, noise {noise:g}", xlabel="bandwidth ε", ylim=(5e-3, 20))
@@ -209,11 +188,12 @@ def _truth_curves(study, Figure):
     return figure
 
 
-_DRAWINGS: dict[str, dict[str, Callable]] = {
+# The pictures of each study, by name.
+PICTURES: dict[str, dict[str, Callable[[Study], "Figure"]]] = {
     "figure1": {"figure1": _figure1},
     "figure2": {"figure2": _figure2},
     "figure3": {"figure3": _figure3},
     "table1": {"table1": _table1},
     "table2": {"table2": _table2},
-    "truth": {"truth_regret": _truth, "truth_curves": _truth_curves},
+    "truth": {"truth_regret": _truth_regret, "truth_curves": _truth_curves},
 }

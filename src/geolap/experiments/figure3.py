@@ -1,102 +1,100 @@
-"""Figure 3 (smoothing): how far the map of noisy points is from that of the same points without noise, against ε.
+"""Figure 3 (smoothing): how far the map of noisy points is from the map of the clean ones, as a function of ε.
 
 With Φ_ε the eigenmap of the noisy points and Φ*_ε* that of the clean ones, both centered and of unit size,
 
 .. math:: δ_ε = \\min_{ε*} \\min_{R, s} \\| Φ*_{ε*} - s Φ_ε R \\|
 
-over rotations R and factors s (Procrustes).  0 is agreement, 1 none.
+over rotations R and factors s (Procrustes).  0 means agreement, 1 none.
 """
 
 import numpy as np
 
-from ..datasets import make_hourglass
+from ..datasets import ManifoldSample, make_hourglass
 from ..graphs.graph import kernel_graph
 from ..graphs.neighbors import all_pairs
 from ..graphs.spectrum import smooth_spectrum
 from ..selectors import GeometricConsistency
-from .study import Claim, Study
+from .study import Claim, Record, Study, column, spread, where
 
 __all__ = ["figure3"]
 
 NOISE = 0.001
 SIZES, QUICK_SIZES = (250, 500, 1000, 2000), (250, 500)
-REPLICATES, QUICK_REPLICATES = 5, 2
+# Samples of each size: with a curve of δ, and with ε̂.
+CURVES, QUICK_CURVES = 5, 2
 LINES, QUICK_LINES = 10, 3
 # Bandwidths of both maps, in the unit of the surface, whose waist has radius 0.3.
 BANDWIDTHS = 0.05 * 2.0 ** (np.arange(19) / 4.0)
 N_COORDINATES = 3
+DIMENSIONS = (1, 2)
 
 
-def figure3(*, quick=False, random_state=0) -> Study:
-    """Procrustes error δ_ε of eigenmaps of the hourglass in noise, and ε̂ beside it.
+def figure3(*, quick: bool = False, random_state: int = 0) -> Study:
+    """Procrustes error δ_ε of eigenmaps of the hourglass in noise, together with ε̂.
 
     Tables: ``curves`` (δ for each sample and ε), ``estimates`` (ε̂ for each sample and d'), ``summary``.
     """
     sizes = QUICK_SIZES if quick else SIZES
-    curves, estimates = [], []
-    for n in sizes:
-        for replicate in range(QUICK_REPLICATES if quick else REPLICATES):
-            curves += _curve(n, random_state + replicate)
-        for replicate in range(QUICK_LINES if quick else LINES):
-            X = _hourglass(n, random_state + replicate).data
-            for dim in (1, 2):
-                gc = GeometricConsistency(working_dim=dim, random_state=random_state + replicate).fit(X)
-                estimates.append(
-                    {"n_points": n, "seed": random_state + replicate, "working_dim": dim, "bandwidth": gc.bandwidth_}
-                )
-    summary = [_summary(n, dim, curves, estimates) for n in sizes for dim in (1, 2)]
+    n_curves, n_lines = (QUICK_CURVES, QUICK_LINES) if quick else (CURVES, LINES)
+    curves = [row for n in sizes for k in range(n_curves) for row in _curve(n, random_state + k)]
+    estimates = [row for n in sizes for k in range(n_lines) for row in _estimates(n, random_state + k)]
+    summary = [_summary(n, dim, curves, estimates) for n in sizes for dim in DIMENSIONS]
     worst = max(summary, key=lambda row: row["error_over_least"])
-    ratios = np.array([row["bandwidth"] / row["best_bandwidth"] for row in summary])
+    ratios = column(summary, "bandwidth") / column(summary, "best_bandwidth")
+    shares = column(summary, "share_of_worst")
     return Study(
         name="figure3",
         title="Figure 3: smoothing",
         about=(
             f"Hourglass, noise σ = {NOISE} in 13 dimensions, Laplacian eigenmaps in 3-D of noisy and of clean points; δ is "
-            "the Procrustes error, the least over the bandwidths of the clean map. 0 is agreement, 1 none."
+            "the Procrustes error, the least over the bandwidths of the clean map. 0 means agreement, 1 none."
         ),
         tables={"curves": curves, "estimates": estimates, "summary": summary},
         claims=(
             Claim(
                 "ε̂ lies in a region of low δ",
-                all(row["share_of_worst"] < 0.25 for row in summary),
-                "δ at the mean ε̂ is at most "
-                f"{max(row['share_of_worst'] for row in summary):.1%} of the way from the least to the largest δ; at most "
+                shares.max() < 0.25,
+                f"δ at the mean ε̂ is at most {shares.max():.1%} of the way from the least to the largest δ; at most "
                 f"{worst['error_over_least']:.1f} times the least (N = {worst['n_points']}, d' = {worst['working_dim']}), "
-                f"and never more than {max(row['error'] for row in summary):.3f}",
+                f"and never more than {column(summary, 'error').max():.3f}",
             ),
             Claim(
                 "ε̂ tends to undershoot",
-                float(np.mean(ratios < 1)) > 0.5,
-                f"mean ε̂ over the ε of least δ: {ratios.min():.2f} to {ratios.max():.2f}",
+                np.mean(ratios < 1) > 0.5,
+                f"mean ε̂ over the ε of least δ: {spread(ratios)}",
             ),
         ),
-        remarks=("The paper shows this figure without numbers, so that its claims are checked, not its values.",),
+        remarks=("The paper shows this figure without numbers, so its claims are checked, not its values.",),
         quick=quick,
         shown={"summary": "δ at the mean ε̂, and the least δ"},
     )
 
 
-def _hourglass(n, seed):
+def _hourglass(n: int, seed: int) -> ManifoldSample:
     return make_hourglass(n, noise=NOISE, noise_dims=10, random_state=seed)
 
 
-def _curve(n, seed):
-    sample = _hourglass(n, seed)
-    noisy, clean = (_maps(X) for X in (sample.data, sample.clean))
-    errors = np.array([[_procrustes(one, other) for other in clean] for one in noisy])
+def _estimates(n: int, seed: int) -> list[Record]:
+    X = _hourglass(n, seed).data
+    selectors = {dim: GeometricConsistency(working_dim=dim, random_state=seed) for dim in DIMENSIONS}
     return [
-        {
-            "n_points": n,
-            "seed": seed,
-            "bandwidth": float(eps),
-            "error": float(row.min()),
-            "clean_bandwidth": float(BANDWIDTHS[row.argmin()]),
-        }
-        for eps, row in zip(BANDWIDTHS, errors, strict=True)
+        {"n_points": n, "seed": seed, "working_dim": dim, "bandwidth": selector.fit(X).bandwidth_}
+        for dim, selector in selectors.items()
     ]
 
 
-def _maps(X):
+def _curve(n: int, seed: int) -> list[Record]:
+    sample = _hourglass(n, seed)
+    noisy, clean = _maps(sample.data), _maps(sample.clean)
+    errors = np.array([[_procrustes(one, other) for other in clean] for one in noisy])
+    best = BANDWIDTHS[errors.argmin(axis=1)]
+    return [
+        {"n_points": n, "seed": seed, "bandwidth": eps, "error": error, "clean_bandwidth": clean_eps}
+        for eps, error, clean_eps in zip(BANDWIDTHS.tolist(), errors.min(axis=1).tolist(), best.tolist(), strict=True)
+    ]
+
+
+def _maps(X: np.ndarray) -> list[np.ndarray]:
     """Eigenmaps at all bandwidths, centered and of unit size."""
     pairs = all_pairs(X)
     maps = []
@@ -109,15 +107,15 @@ def _maps(X):
     return maps
 
 
-def _procrustes(one, other):
+def _procrustes(one: np.ndarray, other: np.ndarray) -> float:
     """√(1 − (Σ singular values)²) of the product, for centered matrices of unit size."""
     return float(np.sqrt(max(0.0, 1.0 - np.linalg.svd(one.T @ other, compute_uv=False).sum() ** 2)))
 
 
-def _summary(n, dim, curves, estimates):
-    by_sample = [c["error"] for c in curves if c["n_points"] == n]
-    mean = np.reshape(by_sample, (-1, len(BANDWIDTHS))).mean(axis=0)
-    chosen = np.array([e["bandwidth"] for e in estimates if (e["n_points"], e["working_dim"]) == (n, dim)])
+def _summary(n: int, dim: int, curves: list[Record], estimates: list[Record]) -> Record:
+    mean = column(where(curves, n_points=n), "error").reshape(-1, len(BANDWIDTHS)).mean(axis=0)
+    chosen = column(where(estimates, n_points=n, working_dim=dim), "bandwidth")
+    least = float(mean.min())
     error = float(np.interp(np.log(chosen.mean()), np.log(BANDWIDTHS), mean))
     return {
         "n_points": n,
@@ -126,7 +124,7 @@ def _summary(n, dim, curves, estimates):
         "sd": float(chosen.std(ddof=1)),
         "best_bandwidth": float(BANDWIDTHS[mean.argmin()]),
         "error": error,
-        "least_error": float(mean.min()),
-        "error_over_least": error / float(mean.min()),
-        "share_of_worst": (error - float(mean.min())) / float(np.ptp(mean)),
+        "least_error": least,
+        "error_over_least": error / least,
+        "share_of_worst": (error - least) / float(np.ptp(mean)),
     }

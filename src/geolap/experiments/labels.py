@@ -1,15 +1,15 @@
 """The classification experiment behind Tables 1 and 2: bandwidths by every rule on the SSL-book sets, and errors at each.
 
-The classifier is that of `geolap.LaplacianClassifier`.  A graph and its smooth functions serve all splits, so that errors of
-all splits at all bandwidths of a grid come at the price of one eigenproblem a bandwidth:
+The classifier is `geolap.LaplacianClassifier`.  A graph and its smooth functions serve all splits, so the errors of all
+splits at all bandwidths of a grid cost one eigenproblem per bandwidth:
 
-- TE, the oracle that looks at the test labels: for each split the bandwidth of the grid with the least test error.  Not a
-  way to choose ε but the yardstick for those that are.
-- CV: for each split the bandwidth of the grid with the least error over two folds of the labeled points.  The paper anneals
-  instead, which finds the same minimum at random; so does `geolap.CrossValidation`, whose seconds are told.
+- TE, an oracle that uses the test labels: for each split, the bandwidth of the grid with the least test error.  It is not a
+  way to choose ε, but the yardstick for the others.
+- CV: for each split, the bandwidth of the grid with the least error over two folds of the labeled points.  The paper uses
+  simulated annealing, which finds the same minimum at random; so does `geolap.CrossValidation`, whose seconds are reported.
 """
 
-import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,25 +17,28 @@ import numpy as np
 from ..datasets import load_ssl_book
 from ..engines import make_engine
 from ..estimators.laplacian import GraphLaplacian
-from ..graphs.graph import kernel_graph
+from ..graphs.graph import KernelGraph, kernel_graph
 from ..graphs.neighbors import all_pairs
-from ..graphs.smooth_regression import SIZES, signs_of, smooth_functions
+from ..graphs.smooth_regression import SIZES, SmoothFunctions, signs_of, smooth_functions
+from ..pairs import Pairs
 from ..points import spread_rows
 from ..search import log_grid
 from ..search_range import search_grid
 from ..selection import Selection
-from ..selectors import METHODS, GeometricConsistency
+from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
 from ..selectors.cross_validation import CrossValidation, label_folds, middle_of_least
+from ..specification import LocalScaleLike
 from ..threads import in_order
 from .paper import SETS
+from .rules import selected, timed
 
 __all__ = ["LABEL_COUNTS", "LOCAL", "PAPER_RULES", "RULES", "SetRun", "run_sets"]
 
 PAPER_RULES = ("te", "cv", "rec", "gc_inverse", "gc")
 LABEL_COUNTS = (100, 10)
 
-# Beyond the paper; a number of neighbors, or regions, makes the bandwidth vary from place to place.
-LOCAL = {"gc, local (10th neighbor)": 10, "gc, local (regional)": "regional"}
+# Not in the paper: bandwidths that vary, by the distance to the k-th neighbor or by region, and other rules.
+LOCAL: dict[str, LocalScaleLike] = {"gc, local (10th neighbor)": 10, "gc, local (regional)": "regional"}
 RULES = ("gc_first", "gc_drift", "bgh", "semigroup", "singer", "lcmc", "median", "knn")
 
 QUICK_SETS, QUICK_SPLITS = ("digit1", "bci"), 3
@@ -44,10 +47,13 @@ STEPS_PER_OCTAVE, QUICK_STEPS = 4, 1
 # CV's classifier tries fewer eigenvectors, as in `geolap.CrossValidation`.
 _SIZES_OF_CV = tuple(size for size in SIZES if size <= 60)
 
+Splits = dict[int, np.ndarray]
+BySplit = dict[tuple[str, int], np.ndarray]
+
 
 @dataclass(frozen=True)
 class SetRun:
-    """What was found on one set.
+    """The results on one set.
 
     Attributes
     ----------
@@ -57,9 +63,9 @@ class SetRun:
     selections : dict
         The selections behind them.
     by_split : dict
-        For ``te`` and ``cv`` and each number of labels, the bandwidth of each split; no ``cv`` where a class has one label.
+        For ``te`` and ``cv`` and each number of labels, the bandwidth of each split; no ``cv`` if a class has one label.
     errors : dict
-        For each rule and number of labels, the test error of each split in per cent.
+        For each rule and number of labels, the test error of each split in percent.
     seconds : dict
         One fit of each rule.
     """
@@ -67,117 +73,107 @@ class SetRun:
     name: str
     bandwidths: dict[str, float]
     selections: dict[str, Selection]
-    by_split: dict[tuple[str, int], np.ndarray]
-    errors: dict[tuple[str, int], np.ndarray]
+    by_split: BySplit
+    errors: BySplit
     seconds: dict[str, float]
 
+    @property
+    def mean_errors(self) -> dict[tuple[str, int], float]:
+        """The mean over the splits."""
+        return {key: float(errors.mean()) for key, errors in self.errors.items()}
 
-def run_sets(*, quick=False, random_state=0) -> list[SetRun]:
-    """Every rule on every set: a quarter of an hour on two cores, or with ``quick`` half a minute on a part of it."""
+
+def run_sets(*, quick: bool = False, random_state: int = 0) -> list[SetRun]:
+    """Every rule on every set: a quarter of an hour on two cores, or half a minute for a ``quick`` run on two sets."""
     return [_run_set(name, quick, random_state) for name in (QUICK_SETS if quick else SETS)]
 
 
-def _run_set(name, quick, seed):
+def _run_set(name: str, quick: bool, seed: int) -> SetRun:
     data = {n: load_ssl_book(name, n_labels=n) for n in LABEL_COUNTS}
     X, target = data[100].data, data[100].target
     splits = {n: data[n].splits[: QUICK_SPLITS if quick else None] for n in LABEL_COUNTS}
-    pairs = all_pairs(X)
-    selections, seconds = _selections(X, _dimensions(name, quick), quick, seed)
+    selections, seconds = selected(X, _selectors(name, quick), seed)
     bandwidths = {rule: selection.bandwidth for rule, selection in selections.items()}
 
     y = np.full(len(target), -1)
     y[splits[100][0]] = target[splits[100][0]]
-    start = time.perf_counter()
-    CrossValidation(random_state=seed, n_evaluations=10 if quick else 60).fit(X, y)
-    seconds["cv"] = time.perf_counter() - start
+    cross_validation = CrossValidation(random_state=seed, n_evaluations=10 if quick else 60)
+    seconds["cv"] = timed(cross_validation.fit, X, y)[1]
 
-    grid = _grid(X, QUICK_STEPS if quick else STEPS_PER_OCTAVE)
-    tested = {n: np.empty((len(splits[n]), len(grid))) for n in LABEL_COUNTS}
-    enough = [n for n in LABEL_COUNTS if all(np.bincount(target[rows]).min() >= 2 for rows in splits[n])]  # for folds
-    validated = {n: np.empty((len(splits[n]), len(grid))) for n in enough}
-    for column, eps in enumerate(grid):
-        functions = _functions(kernel_graph(pairs, eps, self_weights=False), splits)
-        for n in LABEL_COUNTS:
-            tested[n][:, column] = _test_errors(functions, target, splits[n])
-        for n in enough:
-            validated[n][:, column] = _cv_errors(functions, target, splits[n], seed)
-    chosen = {("te", n): tested[n].argmin(axis=1) for n in LABEL_COUNTS}
-    chosen |= {("cv", n): np.array([middle_of_least(errors) for errors in validated[n]]) for n in enough}
-    errors = {(rule, n): tested[n][np.arange(len(at)), at] for (rule, n), at in chosen.items()}
-
+    pairs = all_pairs(X)
+    by_split, errors = _over_grid(X, pairs, target, splits, quick, seed)
     graphs = {rule: kernel_graph(pairs, eps, self_weights=False) for rule, eps in bandwidths.items()}
-    for rule, scale in LOCAL.items():
-        if not quick:
-            start = time.perf_counter()
-            estimator = GraphLaplacian(self_weights=False, local_scale=scale, random_state=seed).fit(X)
-            seconds[rule] = time.perf_counter() - start
-            bandwidths[rule], graphs[rule] = estimator.bandwidth_, estimator.graph_
+    for rule, scale in ({} if quick else LOCAL).items():
+        estimator = GraphLaplacian(self_weights=False, local_scale=scale, random_state=seed)
+        seconds[rule] = timed(estimator.fit, X)[1]
+        bandwidths[rule], graphs[rule] = estimator.bandwidth_, estimator.graph_
     for rule, graph in graphs.items():
         functions = _functions(graph, splits)
-        for n in LABEL_COUNTS:
-            errors[rule, n] = _test_errors(functions, target, splits[n])
-    by_split = {key: grid[at] for key, at in chosen.items()}
+        errors |= {(rule, n): _test_errors(functions, target, splits[n]) for n in LABEL_COUNTS}
     return SetRun(name, bandwidths, selections, by_split, errors, seconds)
 
 
-def _dimensions(name, quick):
-    """d' for GC and GC⁻¹; the intrinsic dimension of Digit1 is known to be 5."""
-    return (1,) if quick else (1, 2, 3, 5) if name == "digit1" else (1, 2, 3)
-
-
-def _selections(X, dimensions, quick, seed):
-    """The selection of every rule that needs no labels, and seconds."""
-    selectors = {
-        "rec": METHODS["rec"](),
+def _selectors(name: str, quick: bool) -> dict[str, BandwidthSelector]:
+    """Every rule that needs no labels; the intrinsic dimension of Digit1 is known to be 5."""
+    slow = ("semigroup", "lcmc") if quick else ()
+    selectors: dict[str, BandwidthSelector] = {
         "gc_first": GeometricConsistency(rule="first"),
         "gc_drift": GeometricConsistency(drift=1.0),
-        **{rule: METHODS[rule]() for rule in RULES if rule in METHODS and not (quick and rule in ("semigroup", "lcmc"))},
+        **{rule: METHODS[rule]() for rule in ("rec", *RULES) if rule in METHODS and rule not in slow},
     }
-    for dim in dimensions:
-        for dual, rule in ((True, "gc"), (False, "gc_inverse")):
+    for dim in (1,) if quick else (1, 2, 3, 5) if name == "digit1" else (1, 2, 3):
+        for rule, dual in {"gc": True, "gc_inverse": False}.items():
             selectors[rule if dim == 1 else f"{rule}_{dim}"] = GeometricConsistency(working_dim=dim, dual=dual)
-    selections, seconds = {}, {}
-    for rule, selector in selectors.items():
-        if "random_state" in selector.get_params():
-            selector.set_params(random_state=seed)
-        start = time.perf_counter()
-        selections[rule] = selector.fit(X).selection_
-        seconds[rule] = time.perf_counter() - start
-    return selections, seconds
+    return selectors
 
 
-def _grid(X, steps_per_octave):
+def _over_grid(
+    X: np.ndarray, pairs: Pairs, target: np.ndarray, splits: Splits, quick: bool, seed: int
+) -> tuple[BySplit, BySplit]:
+    """Bandwidths that TE and CV choose for each split, and the test errors there."""
     engine = make_engine(X)
-    ends = search_grid(engine, engine.nearest(spread_rows(len(X), 1000)), len(X))[[0, -1]]
-    return log_grid(ends[0], ends[1], steps_per_octave)
+    low, *_, high = search_grid(engine, engine.nearest(spread_rows(len(X), 1000)), len(X))
+    grid = log_grid(low, high, QUICK_STEPS if quick else STEPS_PER_OCTAVE)
+    enough = [n for n in LABEL_COUNTS if all(np.bincount(target[rows]).min() >= 2 for rows in splits[n])]  # for folds
+    functions = [_functions(kernel_graph(pairs, eps, self_weights=False), splits) for eps in grid]
+    tested = {n: np.column_stack([_test_errors(f, target, splits[n]) for f in functions]) for n in LABEL_COUNTS}
+    validated = {n: np.column_stack([_cv_errors(f, target, splits[n], seed) for f in functions]) for n in enough}
+    chosen = {("te", n): tested[n].argmin(axis=1) for n in LABEL_COUNTS}
+    chosen |= {("cv", n): np.array([middle_of_least(errors) for errors in validated[n]]) for n in enough}
+    errors = {(rule, n): tested[n][np.arange(len(at)), at] for (rule, n), at in chosen.items()}
+    return {key: grid[at] for key, at in chosen.items()}, errors
 
 
-def _functions(graph, splits):
+def _functions(graph: KernelGraph, splits: Splits) -> SmoothFunctions:
     """The smooth functions that all splits share."""
     labeled = np.unique(np.concatenate([rows for each in splits.values() for rows in each]))
     return smooth_functions(graph, labeled, max(SIZES))
 
 
-def _test_errors(functions, target, splits):
-    """Error in per cent on the unlabeled points, one for each split."""
+def _test_errors(functions: SmoothFunctions, target: np.ndarray, splits: np.ndarray) -> np.ndarray:
+    """Error in percent on the unlabeled points, one for each split."""
 
-    def error(rows):
-        fit = functions.fit(rows, signs_of(target[rows], target.max() + 1), classes=True)
-        wrong = fit.scores.argmax(axis=1) != target
-        return 100 * np.mean(np.delete(wrong, rows))
+    def error(rows: np.ndarray) -> float:
+        return 100 * np.mean(np.delete(_wrong(functions, target, rows, SIZES), rows))
 
-    return np.array(list(in_order(error, splits, label=None)))
+    return _for_each(splits, error)
 
 
-def _cv_errors(functions, target, splits, seed):
+def _cv_errors(functions: SmoothFunctions, target: np.ndarray, splits: np.ndarray, seed: int) -> np.ndarray:
     """Mean error over two folds of the labeled rows, one for each split."""
 
-    def error(rows):
-        wrong = []
-        for inside, outside in label_folds(target[rows], 2, 1, seed):
-            train, test = rows[inside], rows[outside]
-            fit = functions.fit(train, signs_of(target[train], target.max() + 1), classes=True, sizes=_SIZES_OF_CV)
-            wrong.append(np.mean(fit.scores[test].argmax(axis=1) != target[test]))
-        return np.mean(wrong)
+    def error(rows: np.ndarray) -> float:
+        folds = label_folds(target[rows], 2, 1, seed)
+        return np.mean([np.mean(_wrong(functions, target, rows[train], _SIZES_OF_CV)[rows[test]]) for train, test in folds])
 
+    return _for_each(splits, error)
+
+
+def _wrong(functions: SmoothFunctions, target: np.ndarray, rows: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+    """Which points the classifier gets wrong, given the labels of some rows."""
+    fit = functions.fit(rows, signs_of(target[rows], target.max() + 1), classes=True, sizes=sizes)
+    return fit.scores.argmax(axis=1) != target
+
+
+def _for_each(splits: np.ndarray, error: Callable[[np.ndarray], float]) -> np.ndarray:
     return np.array(list(in_order(error, splits, label=None)))

@@ -1,143 +1,101 @@
-"""Studies → one Markdown page and one HTML page that says the same, with pictures inside."""
+"""Studies → a Markdown page, and an HTML page with the same content and the pictures inside.
 
-import html
+Every block of the page is made once, as a pair: its Markdown and its HTML.
+"""
+
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
 
-from .study import Study
+from .study import Claim, Record, Study, names
 
-__all__ = ["html_page", "markdown_page"]
+__all__ = ["pages"]
+
+Block = tuple[str, str]
 
 _TITLE = "The paper, reproduced"
 _INTRODUCTION = (
     "Perrault-Joncas & Meilă, *Improved Graph Laplacian via Geometric Self-Consistency* (arXiv:1406.0118): every figure and "
-    "table computed anew, published values beside ours. This page is written by `geolap reproduce all`; nothing in it is "
-    "typed by hand. Bandwidths are ε of exp(−d²/ε²), in the unit of the data."
+    "table recomputed, with the published values beside ours. This page is written by `geolap reproduce all`; nothing in it "
+    "is typed by hand. Bandwidths are ε of exp(−d²/ε²), in the unit of the data."
 )
 
 
-def markdown_page(studies: Sequence[Study], pictures: dict[str, list[str]]) -> str:
-    """The page as Markdown; ``pictures`` are addresses of the pictures of each study."""
-    parts = [f"# {_TITLE}", _INTRODUCTION + _quick_note(studies), "## Claims", _markdown_table(_claim_rows(studies))]
-    for study in studies:
-        parts += [f"## {study.title}", study.about]
-        parts += [f"![{study.title}]({address})" for address in pictures.get(study.name, [])]
-        if study.claims:
-            parts.append("\n".join(f"- **{_verdict(c.holds)}**: {c.text} ({c.evidence})." for c in study.claims))
-        if study.remarks:
-            parts.append("\n\n".join(study.remarks))
-        for name, caption in study.shown.items():
-            parts += [f"**{caption}** (`{study.name}_{name}.csv`)", _markdown_table(study.tables[name])]
-    return "\n\n".join(parts) + "\n"
-
-
-def html_page(studies: Sequence[Study], pictures: dict[str, list[str]]) -> str:
-    """The page as HTML; ``pictures`` are SVG texts of each study, which go into the page."""
-    body = [f"<h1>{_TITLE}</h1>", f"<p>{_inline(_INTRODUCTION + _quick_note(studies))}</p>", "<h2>Claims</h2>"]
-    body.append(_html_table(_claim_rows(studies)))
-    for study in studies:
-        body += [f'<h2 id="{study.name}">{html.escape(study.title)}</h2>', f"<p>{_inline(study.about)}</p>"]
-        body += [
-            f'<figure role="img" aria-label="{html.escape(study.title)}">{_svg(p)}</figure>'
-            for p in pictures.get(study.name, [])
-        ]
-        if study.claims:
-            items = (
-                f"<li><b>{_verdict(c.holds)}</b>: {_inline(c.text)} ({_inline(c.evidence)}).</li>" for c in study.claims
-            )
-            body.append(f"<ul>{''.join(items)}</ul>")
-        body += [f"<p>{_inline(remark)}</p>" for remark in study.remarks]
-        for name, caption in study.shown.items():
-            body.append(f"<details open><summary>{_inline(caption)}</summary>{_html_table(study.tables[name])}</details>")
-    return _SHELL.replace("<!-- body -->", "\n".join(body))
-
-
-def _quick_note(studies):
-    quick = [study.name for study in studies if study.quick]
-    return f" **Quick run, on fewer and smaller samples: {', '.join(quick)}.**" if quick else ""
-
-
-def _claim_rows(studies):
-    return [
-        {"study": study.name, "claim": claim.text, "holds here": claim.holds} for study in studies for claim in study.claims
+def pages(studies: Sequence[Study], pictures: Mapping[str, Mapping[str, str]]) -> tuple[str, str]:
+    """The page as Markdown and as HTML; ``pictures`` are the SVG texts of each study by name."""
+    quick = ", ".join(study.name for study in studies if study.quick)
+    note = f" **Quick run, on fewer and smaller samples: {quick}.**" if quick else ""
+    overview = [{"study": s.name, "claim": c.text, "holds here": c.holds} for s in studies for c in s.claims]
+    blocks: list[Block] = [
+        (f"# {_TITLE}", f"<h1>{_TITLE}</h1>"),
+        _paragraph(_INTRODUCTION + note),
+        ("## Claims", "<h2>Claims</h2>"),
+        _table(overview),
     ]
+    for study in studies:
+        blocks.append((f"## {study.title}", f'<h2 id="{study.name}">{escape(study.title)}</h2>'))
+        blocks.append(_paragraph(study.about))
+        blocks += [_picture(study.title, name, svg) for name, svg in pictures[study.name].items()]
+        blocks.append(_claims(study.claims))
+        blocks += map(_paragraph, study.remarks)
+        blocks += [_captioned(caption, study, name) for name, caption in study.shown.items()]
+    markdown, html = zip(*blocks, strict=True)
+    shell = files(__package__).joinpath("page.html").read_text("utf-8")
+    return "\n\n".join(markdown) + "\n", shell.replace("<!-- body -->", "\n".join(html))
 
 
-def _verdict(holds):
-    return "holds" if holds else "does not hold"
+def _paragraph(text: str) -> Block:
+    return text, f"<p>{_inline(text)}</p>"
 
 
-def _markdown_table(rows):
-    names = _names(rows)
-    lines = ["| " + " | ".join(_heading(name) for name in names) + " |", "|" + "---|" * len(names)]
-    lines += ["| " + " | ".join(_text(row.get(name)).replace("|", "\\|") for name in names) + " |" for row in rows]
-    return "\n".join(lines)
+def _picture(title: str, name: str, svg: str) -> Block:
+    drawing = svg[svg.index("<svg") :]  # without the XML declaration
+    return (
+        f"![{title}](reproduction/{name}.png)",
+        f'<figure role="img" aria-label="{escape(title)}">{drawing}</figure>',
+    )
 
 
-def _html_table(rows):
-    names = _names(rows)
-    head = "".join(f"<th>{html.escape(_heading(name))}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{_inline(_text(row.get(name)))}</td>" for name in names) + "</tr>" for row in rows)
-    return f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+def _claims(claims: Sequence[Claim]) -> Block:
+    verdicts = [("holds" if claim.holds else "does not hold", claim) for claim in claims]
+    items = [f"<li><b>{verdict}</b>: {_inline(c.text)} ({_inline(c.evidence)}).</li>" for verdict, c in verdicts]
+    return "\n".join(f"- **{verdict}**: {c.text} ({c.evidence})." for verdict, c in verdicts), f"<ul>{''.join(items)}</ul>"
 
 
-def _names(rows):
-    return list(dict.fromkeys(name for row in rows for name in row))
+def _captioned(caption: str, study: Study, name: str) -> Block:
+    markdown, html = _table(study.tables[name])
+    return (
+        f"**{caption}** (`{study.name}_{name}.csv`)\n\n{markdown}",
+        f"<details open><summary>{_inline(caption)}</summary>{html}</details>",
+    )
 
 
-def _heading(name):
-    return name.replace("_", " ")
+def _table(rows: Sequence[Record]) -> Block:
+    columns = names(rows)
+    headings = [name.replace("_", " ") for name in columns]
+    cells = [[_text(row.get(name)) for name in columns] for row in rows]
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(text.replace("|", "\\|") for text in row) + " |" for row in cells]
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    body = "".join(f"<tr>{''.join(f'<td>{_inline(text)}</td>' for text in row)}</tr>" for row in cells)
+    html = f"<div class=wide><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    return "\n".join(lines), html
 
 
-def _text(value):
+def _text(value: object) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return (
-        f"{value:.3g}"
-        if isinstance(value, float) and abs(value) < 1000
-        else f"{value:.0f}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, float):
+        return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    return str(value)
 
 
-def _inline(text):
-    """Escaped text, with the little Markdown that studies use: `code`, **bold** and *emphasis*."""
-    text = html.escape(text)
+def _inline(text: str) -> str:
+    """Escaped text, with the bits of Markdown that studies use: `code`, **bold** and *emphasis*."""
+    text = escape(text)
     for pattern, tag in ((r"`([^`]+)`", "code"), (r"\*\*([^*]+)\*\*", "b"), (r"\*([^*]+)\*", "i")):
         text = re.sub(pattern, rf"<{tag}>\1</{tag}>", text)
     return text
-
-
-def _svg(text):
-    """The picture without the declaration that files begin with."""
-    return text[text.index("<svg") :]
-
-
-_SHELL = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>The paper, reproduced</title>
-<style>
-:root { color-scheme: light dark; --ink: light-dark(#1a1a1a, #e6e6e6); --paper: light-dark(#fff, #15181c);
-        --line: light-dark(#d8d8d8, #3a3f45); }
-body { font: 1rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 68rem;
-       margin: 2rem auto; padding: 0 1rem; }
-h1, h2 { line-height: 1.2; } h2 { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem; }
-figure { margin: 1rem 0; background: #fff; border-radius: 6px; padding: .5rem; } figure svg { width: 100%; height: auto; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .2rem .7rem .2rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; }
-td:nth-child(2) { white-space: normal; } summary { cursor: pointer; font-weight: 600; margin: 1rem 0 .4rem; }
-@media print { body { max-width: none; } figure, tr { break-inside: avoid; } }
-</style>
-</head>
-<body>
-<!-- body -->
-</body>
-</html>
-"""

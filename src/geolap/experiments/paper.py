@@ -1,4 +1,4 @@
-"""The values that the paper prints, and nothing else.  No other file of the package holds a published value.
+"""The values printed in the paper.  No other file of the package holds a published value.
 
 Perrault-Joncas & Meila, "Improved Graph Laplacian via Geometric Self-Consistency".  The names of the rules are ours: ``te``,
 ``cv``, ``rec``, ``gc_inverse`` and ``gc``.
@@ -37,7 +37,7 @@ RANGES = {
     "g241c": {"te": (2.5, 6.3, 14.6), "cv": (3.3, 4.4, 14.9)},
     "g241d": {"te": (0.24, 5.6, 6.3), "cv": (1.15, 4.3, 8.2)},
 }
-# Table 2, left: classification error in per cent.
+# Table 2, left: classification error in percent.
 ERRORS = {
     "digit1": {"cv": 3.32, "rec": 2.16, "gc_inverse": 2.11, "gc": 2.11},
     "usps": {"cv": 5.18, "rec": 4.83, "gc_inverse": 12.00, "gc": 3.89},
@@ -59,5 +59,5 @@ BY_DIMENSION = {
 DIGIT1_AT_5 = {"gc": 1.162, "gc_inverse": 0.797}
 # Figure 2 and its text: COIL's minimum for d' = 1, the searched range, the CLMR range for K > 1.
 COIL_MINIMUM, COIL_SEARCHED, COIL_CLMR = 53.1, (24.0, 482.0), (100.0, 300.0)
-# Text: cross-validation takes so many times as long as GC.
+# Text: cross-validation takes 2 to 6 times as long as GC.
 CV_OVER_GC = (2.0, 6.0)

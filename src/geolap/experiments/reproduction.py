@@ -1,20 +1,23 @@
-"""Run studies and write what they found: JSON, CSV, PNG and SVG files, and one page over all studies at hand."""
+"""Run studies and write their results: JSON, CSV, PNG and SVG files, and a page on all studies in the folder."""
 
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tqdm.auto import tqdm
 
 from ..files import replaced_file, write_table, write_text
 from ..validation import check_choice
-from .drawings import draw, picture_names
+from .drawings import PICTURES
 from .figure1 import figure1
 from .figure2 import figure2
 from .figure3 import figure3
 from .labels import run_sets
-from .page import html_page, markdown_page
+from .page import pages
 from .study import Study
+from .study import names as names_of
 from .tables import table1, table2
 from .truth import truth
 
@@ -30,8 +33,10 @@ STUDIES: dict[str, Callable[..., Study]] = {
 }
 
 
-def reproduce(what="all", *, quick=False, output=None, random_state=0) -> list[Study]:
-    """Recompute figures and tables of the paper, and what goes beyond it.
+def reproduce(
+    what: str = "all", *, quick: bool = False, output: str | PathLike[str] | None = None, random_state: int = 0
+) -> list[Study]:
+    """Recompute the figures and tables of the paper, and a comparison with manifolds whose Laplacian is known.
 
     Parameters
     ----------
@@ -39,8 +44,8 @@ def reproduce(what="all", *, quick=False, output=None, random_state=0) -> list[S
     quick : bool, default False
         Fewer and smaller samples: minutes instead of an hour.
     output : path, optional
-        A folder to write to: ``reproduction.md`` and ``reproduction.html``, over all studies that were ever written there,
-        and ``reproduction/`` with JSON, CSV, PNG and SVG files.  By default nothing is written.
+        A folder for ``reproduction.md`` and ``reproduction.html``, which cover all studies written there so far, and for
+        ``reproduction/`` with JSON, CSV, PNG and SVG files.  By default nothing is written.
     random_state : int, default 0
 
     Returns
@@ -56,46 +61,41 @@ def reproduce(what="all", *, quick=False, output=None, random_state=0) -> list[S
     """
     check_choice("what", what, (*STUDIES, "all"))
     names = tuple(STUDIES) if what == "all" else (what,)
-    folder = None if output is None else Path(output)
-    if folder is not None:
-        (folder / "reproduction").mkdir(parents=True, exist_ok=True)
-    runs, studies = None, []
+    # Tables 1 and 2 are two views of the same runs.
+    shared: dict[str, dict[str, Any]] = {}
+    studies = []
     for name in tqdm(names, desc="studies", disable=None if len(names) > 1 else True, leave=False):
-        shared = {}
-        if name in ("table1", "table2") and what == "all":  # two views of the same runs
-            runs = runs or run_sets(quick=quick, random_state=random_state)
-            shared = {"runs": runs}
-        study = STUDIES[name](quick=quick, random_state=random_state, **shared)
+        if what == "all" and name == "table1":
+            shared["table1"] = shared["table2"] = {"runs": run_sets(quick=quick, random_state=random_state)}
+        study = STUDIES[name](quick=quick, random_state=random_state, **shared.get(name, {}))
         studies.append(study)
-        if folder is not None:
-            _write_study(study, folder / "reproduction")
+        if output is not None:
+            folder = Path(output) / "reproduction"
+            folder.mkdir(parents=True, exist_ok=True)
+            _write_study(study, folder)
             _write_page(folder)
     return studies
 
 
-def _write_study(study, folder):
+def _write_study(study: Study, folder: Path) -> None:
     for name, rows in study.tables.items():
-        write_table(folder / f"{study.name}_{name}.csv", _columns(rows))
-    for name, figure in draw(study).items():
+        columns = {column: np.array([row.get(column) for row in rows], object) for column in names_of(rows)}
+        write_table(folder / f"{study.name}_{name}.csv", columns)
+    for name, draw in PICTURES[study.name].items():
+        figure = draw(study)
         for ending, options in ((".png", {"dpi": 110}), (".svg", {"metadata": {"Date": None}})):
             with replaced_file(folder / f"{name}{ending}") as temporary:
                 figure.savefig(temporary, **options)
-    write_text(folder / f"{study.name}.json", study.to_json())  # last: what has a JSON file is complete
+    write_text(folder / f"{study.name}.json", study.to_json())  # last: a study with a JSON file is complete
 
 
-def _columns(rows):
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: np.array([row.get(name) for row in rows], object) for name in names}
-
-
-def _write_page(folder):
-    stored = {name: folder / "reproduction" / f"{name}.json" for name in STUDIES}
-    studies = [Study.from_json(path.read_text(encoding="utf-8")) for path in stored.values() if path.exists()]
-    names = {study.name: picture_names(study.name) for study in studies}
-    addresses = {name: [f"reproduction/{picture}.png" for picture in own] for name, own in names.items()}
-    svgs = {
-        name: [(folder / "reproduction" / f"{picture}.svg").read_text(encoding="utf-8") for picture in own]
-        for name, own in names.items()
+def _write_page(folder: Path) -> None:
+    """Write the pages on all studies in the folder, next to it."""
+    stored = [path for name in STUDIES if (path := folder / f"{name}.json").exists()]
+    studies = [Study.from_json(path.read_text(encoding="utf-8")) for path in stored]
+    pictures = {
+        study.name: {name: (folder / f"{name}.svg").read_text(encoding="utf-8") for name in PICTURES[study.name]}
+        for study in studies
     }
-    write_text(folder / "reproduction.md", markdown_page(studies, addresses))
-    write_text(folder / "reproduction.html", html_page(studies, svgs))
+    for ending, text in zip((".md", ".html"), pages(studies, pictures), strict=True):
+        write_text(folder.with_suffix(ending), text)
