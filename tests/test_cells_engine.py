@@ -147,9 +147,9 @@ def test_duplicates_outliers_and_isolated_points(rng):
 
 def test_selection_is_near_the_exact_one_and_reproducible():
     X = make_hourglass(5000, noise=0.01, noise_dims=10, random_state=0).data
-    estimate = geolap.GeometricConsistency(engine="cells", n_n_sample=100, random_state=0)
+    estimate = geolap.GeometricConsistency(engine="cells", n_sample=100, random_state=0)
     found, again = estimate.fit(X).selection_, estimate.fit(X).selection_
-    exact = geolap.GeometricConsistency(exact=True, n_n_sample=100, random_state=0).fit(X).selection_
+    exact = geolap.GeometricConsistency(exact=True, n_sample=100, random_state=0).fit(X).selection_
     assert found.bandwidth == pytest.approx(exact.bandwidth, rel=0.05)
     assert found.bandwidth == again.bandwidth
     assert found.status is exact.status

@@ -66,7 +66,10 @@ def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "b
                 f"A bandwidth convention must be one of {', '.join(CONVENTIONS)}; {name!r} was given: "
                 "choose the one whose formula the other program documents."
             )
-    value = np.asarray(value, dtype=float)
+    try:
+        value = np.asarray(value, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"A bandwidth must be a number; {value!r} was given.") from None
     if not (np.all(np.isfinite(value)) and np.all(value > 0)):
         raise ValueError(f"A bandwidth must be positive and finite; {value} was given.")
     with np.errstate(over="ignore", under="ignore"):

@@ -221,7 +221,10 @@ def host_array(X: Any) -> np.ndarray:
     """X as a NumPy array in host memory, from wherever it is."""
     if not on_device(X):
         return np.asarray(X)
-    return X.detach().cpu().numpy() if hasattr(X, "detach") else X.get()
+    if not hasattr(X, "detach"):
+        return X.get()
+    X = X.detach().cpu()
+    return (X.float() if str(X.dtype) == "torch.bfloat16" else X).numpy()  # which NumPy does not know
 
 
 def _chunks_of_file(X: np.memmap) -> Any:
@@ -271,6 +274,7 @@ def _checked_tensor(X: Any, least: int) -> Any:
     import torch
 
     X = X.detach() if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
+    X = X.float() if X.dtype in (torch.bfloat16, torch.float16) else X  # NumPy does not know the first
     some = host_array(X[: 4 * least])
     if X.ndim != 2 or X.shape[1] == 0 or len(X) < least or some.dtype.kind not in "biuf":
         _checked_array(some, least)  # says what is wrong
@@ -285,6 +289,9 @@ def _checked_tensor(X: Any, least: int) -> Any:
 
 def _from_objects(A: np.ndarray, X: Any) -> np.ndarray:
     """Objects as numbers; what pandas calls NA is NaN."""
+    times = [str(name) for name, kind in getattr(X, "dtypes", {}).items() if getattr(kind, "kind", "") in "mM"]
+    if times:
+        raise TypeError(f"column {times[0]!r} holds times")
     return X.to_numpy(float, na_value=np.nan) if type(X).__module__.startswith("pandas.") else A.astype(float)
 
 

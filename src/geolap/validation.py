@@ -3,6 +3,7 @@
 Every sentence has three parts: what must hold, what was given, what to do.
 """
 
+import sys
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -18,6 +19,7 @@ from .sentences import Sentence
 __all__ = [
     "check_bandwidths",
     "check_choice",
+    "check_classes",
     "check_labels",
     "check_n_sample",
     "check_number",
@@ -56,7 +58,7 @@ def check_bandwidths(bandwidths: Any) -> np.ndarray:
     """Bandwidths as a 1-D float array of positive finite numbers."""
     try:
         given = np.atleast_1d(np.array(bandwidths, dtype=float))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"bandwidths must be numbers; {bandwidths!r} was given ({error}): pass lengths.") from None
     if given.ndim != 1 or given.size == 0:
         raise ValueError(
@@ -75,7 +77,7 @@ def check_number(
     name: str, value: Any, kind: Any = Real, *, low: float, high: float = np.inf, open_low: bool = False
 ) -> Any:
     """A number of the given kind in the given range; ``name`` is a parameter's, or a few words."""
-    good = isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high and np.isfinite(value)
+    good = isinstance(value, kind) and not isinstance(value, bool) and low <= value <= min(high, sys.float_info.max)
     if not good or (open_low and value == low):
         noun = "a whole number" if kind is Integral else "a number"
         limits = f"{'above' if open_low else 'of at least'} {low}" + (f" and at most {high}" if np.isfinite(high) else "")
@@ -164,6 +166,15 @@ def _is_missing(label: Any) -> bool:
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     return bool(label != label) or label in (-1, "-1", b"-1")
+
+
+def check_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different classes among labels, ascending, and which of them each label is."""
+    try:
+        names, index = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise ValueError("Labels must be all words or all numbers; both were given: convert them, str(label).") from None
+    return names, index
 
 
 def check_values(y: Any, n_points: int) -> np.ndarray:

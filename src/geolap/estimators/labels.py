@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..graphs.build import BuiltGraph
 from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions
 from ..selectors import METHODS, BandwidthSelector
-from ..validation import check_labels, check_number, check_values
+from ..validation import check_classes, check_labels, check_number, check_values
 from .base import GraphEstimator, documented
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
@@ -254,10 +254,7 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
 
 def _classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The classes of the labels, at least two, and which of them each label is."""
-    try:
-        names, index = np.unique(labels, return_inverse=True)
-    except TypeError:
-        raise ValueError("Labels must be all words or all numbers; both were given: convert them, str(label).") from None
+    names, index = check_classes(labels)
     if len(names) < 2:
         raise ValueError(
             f"A classifier needs labeled points of at least two classes; y has {len(names)} class(es)"

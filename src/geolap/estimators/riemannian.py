@@ -212,6 +212,11 @@ def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None 
     _check_sizes(Y, L)
     n, s = Y.shape
     d = s if intrinsic_dim is None else check_number("intrinsic_dim", intrinsic_dim, Integral, low=1, high=s)
+    extent = float(np.ptp(Y, axis=0).max(initial=0.0)) if n else 0.0
+    if not 1e-120 < extent < 1e120:
+        raise ValueError(
+            f"A map must be of an extent whose square is a number; it extends over {extent:.1g}: rescale the map."
+        )
     H = dual_metric_of_map(Y, L)
     values, vectors = _leading(H, d)
     flat = values[:, -1] <= 1e-12 * np.maximum(values[:, 0], np.finfo(float).tiny)
@@ -225,7 +230,7 @@ def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None 
         embedding=Y,
         dual=H,
         metric=_pseudo_inverse(values, vectors),
-        volume=1.0 / np.sqrt(values.prod(axis=1)),
+        volume=1.0 / np.sqrt(values).prod(axis=1),
         distortion=departure(values[..., None] * np.eye(d)),
         tangent=vectors,
         stretch=np.sqrt(values),

@@ -81,18 +81,25 @@ def _write_study(study: Study, folder: Path) -> None:
     for name, rows in study.tables.items():
         columns = {column: np.array([row.get(column) for row in rows], object) for column in names_of(rows)}
         write_table(folder / f"{study.name}_{name}.csv", columns)
+    _write_pictures(study, folder)
+    write_text(folder / f"{study.name}.json", study.to_json())  # last: a study with a JSON file is complete
+
+
+def _write_pictures(study: Study, folder: Path) -> None:
     for name, draw in PICTURES[study.name].items():
         figure = draw(study)
         for ending, options in ((".png", {"dpi": 110}), (".svg", {"metadata": {"Date": None}})):
             with replaced_file(folder / f"{name}{ending}") as temporary:
                 figure.savefig(temporary, **options)
-    write_text(folder / f"{study.name}.json", study.to_json())  # last: a study with a JSON file is complete
 
 
 def _write_page(folder: Path) -> None:
     """Write the pages on all studies in the folder, next to it."""
     stored = [path for name in STUDIES if (path := folder / f"{name}.json").exists()]
     studies = [Study.from_json(path.read_text(encoding="utf-8")) for path in stored]
+    for study in studies:
+        if not all((folder / f"{name}.svg").exists() for name in PICTURES[study.name]):  # as in a fresh checkout
+            _write_pictures(study, folder)
     pictures = {
         study.name: {name: (folder / f"{name}.svg").read_text(encoding="utf-8") for name in PICTURES[study.name]}
         for study in studies

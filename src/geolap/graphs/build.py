@@ -124,6 +124,15 @@ def landmark_graph(
     rows = np.sort(cKDTree(points.box, leafsize=8).indices[places])
     degrees = skeleton.engine(points).row_sums(np.array([bandwidth]), rows)[:, 0] + float(spec.self_weights)
     some = Points(points.host[rows])
+    if some.distinct(3) < 3:
+        raise ValueError(
+            Sentence(
+                "At least three landmarks must be at different places; the {n} drawn are at {found}: raise {n_landmarks}, "
+                "or remove duplicates.",
+                n=n_landmarks,
+                found=some.distinct(3),
+            )
+        )
     part = replace(skeleton, scale=None if scale is None else LocalScale(scale.rho[rows], scale.intrinsic_dim))
     pairs, cutoff = _stored(some, part, bandwidth, "fewer landmarks")
     kernel = _kernel(pairs, bandwidth, spec, cutoff, part.scale, degrees=degrees, dtype=some.host.dtype)

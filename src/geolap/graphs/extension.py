@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from ..engines.base import NO_NEIGHBORS
-from ..kernel import gaussian
+from ..kernel import gaussian, reach
 from ..points import in_unit
 from ..threads import in_order
 from .build import BuiltGraph
@@ -89,8 +89,8 @@ def extend(
         if groups is not None:
             sqdist[groups[nearest][:, None] != groups[near]] = np.inf
         least = sqdist.min(axis=1)
+        isolated = int((~(least <= reach(eps) ** 2)).sum())
         lost = ~(least < -np.log(NO_NEIGHBORS) * eps**2)
-        isolated = int(lost.sum())
         with np.errstate(under="ignore"):
             # Relative to the nearest, so that no row vanishes.
             W = gaussian(sqdist - np.where(lost, 0.0, least)[:, None], eps) * kernel.density[near]

@@ -3,6 +3,8 @@
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from ..engines import Cost, engine_for
 from ..engines.cost import map_cost, selection_cost
 from ..specification import GraphSpec
@@ -59,8 +61,11 @@ def forecast(
     >>> geolap.forecast((1_000_000, 13), "map", n_neighbors=50).memory < 12e9
     True
     """
+    shape = np.shape(X)
     if not hasattr(X, "shape"):
-        X = _Shape(*X)
+        X = _Shape(*(X if shape == (2,) else shape if len(shape) == 2 else (0, 0)))
+    if len(X.shape) != 2:
+        raise ValueError(f"X must be points or the pair (n_points, n_features); shape {X.shape} was given.")
     n, r = X.shape
     check_number("n_points", n, Integral, low=1)
     check_number("n_features", r, Integral, low=1)

@@ -48,6 +48,8 @@ _WANTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 50_000, 15
 _BASIS = 60
 _RESTARTS, _FEW_RESTARTS = 3000, 30
 _FACTORIZED = 10_000
+# Eigenvalues that differ by less than this share, or by less than rounding, are the same.
+_SAME, _ROUNDING = 1e-6, 1e-13
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
 
@@ -238,7 +240,7 @@ def largest_eigenpairs(
         found = _factorized(B, k, known, top) if sparse.issparse(B) else _full(B, k, known, push)
     values, vectors = found
     order = np.argsort(-values)
-    values, vectors = values[order], vectors[:, order]
+    values, vectors = values[order], _fixed_basis(top - values[order], vectors[:, order], _ROUNDING * top)
     residual = float(np.linalg.norm(B @ vectors - vectors * values, axis=0).max())
     if not residual <= _ACCEPTED * top:
         raise RuntimeError(
@@ -343,6 +345,21 @@ def _factorized(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _
 def _start(n: int) -> np.ndarray:
     """The same every time."""
     return np.random.default_rng(0).standard_normal(n)
+
+
+def _fixed_basis(mu: np.ndarray, vectors: np.ndarray, rounding: float) -> np.ndarray:
+    """Vectors whose eigenvalues are the same but for rounding, in a basis that depends on their span alone.
+
+    Solvers return any basis of such a space, another one for another number of threads.
+    """
+    groups = np.split(np.arange(len(mu)), np.flatnonzero(np.diff(mu) > _SAME * mu[1:] + rounding) + 1)
+    vectors = vectors.copy()
+    for group in groups:
+        if len(group) > 1:
+            V = vectors[:, group]
+            G = np.random.default_rng(0).standard_normal(V.shape)
+            vectors[:, group] = np.linalg.qr(V @ (V.T @ G))[0]
+    return vectors
 
 
 def _with_signs(vectors: np.ndarray) -> np.ndarray:

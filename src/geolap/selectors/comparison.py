@@ -1,7 +1,7 @@
 """Every rule side by side on the same data."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -138,6 +138,8 @@ def compare_bandwidths(
     points = Points.of(X)
     if methods is None:
         methods = [name for name, rule in METHODS.items() if y is not None or not rule.needs_labels]
+    if isinstance(methods, str) or not isinstance(methods, Iterable):
+        raise TypeError(f"methods must be a list of names, such as ['gc', 'knn']; {methods!r} was given.")
     selectors = [selector_named(name, what="a method") for name in methods]
     # A number goes to every rule as it is, so that each answers what it would answer alone.
     seed = random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31)

@@ -22,7 +22,7 @@ from ..points import Points, spread_rows
 from ..search_range import falls_apart, search_grid
 from ..selection import Selection, Status
 from ..specification import GraphSpec
-from ..validation import check_labels, check_number
+from ..validation import check_classes, check_labels, check_number
 from .base import BandwidthSelector
 
 __all__ = ["CrossValidation", "label_folds", "middle_of_least"]
@@ -149,7 +149,7 @@ def _checked_labels(y: Any, n_points: int) -> np.ndarray:
             "others, or use a method that needs no labels, such as gc."
         )
     y, known = check_labels(y, n_points)
-    names, classes = np.unique(y[known], return_inverse=True)
+    names, classes = check_classes(y[known])
     if len(names) < 2 or np.bincount(classes).min() < 2:
         found = ", ".join(f"{name}: {count}" for name, count in zip(names, np.bincount(classes), strict=True)) or "none"
         raise ValueError(

@@ -6,7 +6,7 @@ The rule that the paper compares with as Rec, reminiscent of locally linear embe
 are taken relative to the nearest neighbor's: at tiny ε a point is compared with its nearest neighbor, not with 0/0.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,10 +62,18 @@ class Reconstruction(BandwidthSelector):
         X, unit = points.box, points.unit
 
         def errors(bandwidths: np.ndarray) -> np.ndarray:
-            return reconstruction_errors(X, sample, in_unit(bandwidths, unit), n_jobs=self.n_jobs) * unit**2
+            return reconstruction_errors(X, sample, in_unit(bandwidths, unit), n_jobs=self.n_jobs)
 
         grid = search_grid(engine, engine.nearest(sample), len(points))
-        return least_of(refine(Curve(grid, errors(grid)), errors), "rec", random_state=random_state)
+        selection = least_of(refine(Curve(grid, errors(grid)), errors), "rec", random_state=random_state)
+        square = unit**2  # errors are compared in the unit of the box, and reported in that of the data
+        return replace(
+            selection,
+            scores=selection.scores * square,
+            minima=tuple(
+                replace(m, score=m.score * square, depth=m.depth * square, noise=m.noise * square) for m in selection.minima
+            ),
+        )
 
 
 def reconstruction_errors(

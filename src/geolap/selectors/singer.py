@@ -67,6 +67,8 @@ class SingerRate(BandwidthSelector):
         check_number("n_sample", self.n_sample, Integral, low=3)
         if self.intrinsic_dim is not None:
             check_number("intrinsic_dim", self.intrinsic_dim, Integral, low=1)
+        if self.pilot is not None and not isinstance(self.pilot, BandwidthSelector):
+            raise TypeError(f"pilot must be a selector, such as GeometricConsistency(); {self.pilot!r} was given.")
         random_state = check_random_state(self.random_state)
         n_pilot = max(3, min(self.n_sample, len(points) // 2))
         chosen = random_state.permutation(len(points))
