@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
-import torch
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere
 from geolap.engines import DenseEngine, TiledEngine, make_engine
-from geolap.engines.device import DeviceEngine, _leading_vectors
-from geolap.engines.row_sum_kernel import RUNGS, rung_ladders
 from geolap.metric import departure
 
+torch = pytest.importorskip("torch")
+from geolap.engines.device import DeviceEngine, _leading_vectors  # noqa: E402 (they need torch)
+from geolap.engines.row_sum_kernel import RUNGS, rung_ladders  # noqa: E402
 
+
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [3, 7, 60])
 @pytest.mark.parametrize("cutoff", [None, 2.5])
 @pytest.mark.parametrize("scaled", [False, True])

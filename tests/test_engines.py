@@ -20,6 +20,7 @@ def both(X, bandwidths, sample, working_dim, cutoff=None, renormalization=1.0):
     return sums, metrics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["digit1", "digits"])
 @pytest.mark.parametrize("working_dim", [1, 2, 3])
 def test_tiled_equals_dense_on_real_data(real, name, working_dim):

@@ -100,6 +100,7 @@ def test_a_page_is_no_larger_than_plotly_and_two_megabytes(page):
     assert len(page.encode()) < 3e6
 
 
+@pytest.mark.slow
 def test_a_surface_is_asked_in_two_directions_as_well():
     X = make_swiss_roll(1200, noise=0.05, random_state=0).data
     comparison = geolap.compare_bandwidths(X, ["median"], random_state=0)

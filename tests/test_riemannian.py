@@ -69,6 +69,7 @@ def test_sphere_has_its_true_lengths_and_area(sphere):
     np.testing.assert_allclose(distances[np.arange(20), pairs[:, 1]], lengths, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_swiss_roll_has_its_true_lengths_and_area():
     roll = make_swiss_roll(8000, random_state=0)
     X, u = roll.data, roll.coordinates

@@ -221,6 +221,7 @@ def two_moons(n=120, labeled=10):
     return X, y, target
 
 
+@pytest.mark.slow
 def test_cv_finds_a_bandwidth_that_classifies_and_scales():
     X, y, target = two_moons()
     selection = select_bandwidth(X, "cv", y=y, random_state=0, n_evaluations=30)
@@ -312,6 +313,7 @@ def test_lcmc_is_the_agreement_beyond_chance():
     assert geolap.LocalContinuity(n_components=1)._score(line, 4, neighbors, 0) < -0.6
 
 
+@pytest.mark.slow
 def test_comparison_has_a_row_for_every_rule():
     X, y, _ = two_moons()
     comparison = geolap.compare_bandwidths(X, random_state=0)

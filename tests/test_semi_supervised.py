@@ -50,6 +50,7 @@ def test_scores_minimize_the_penalized_squares():
     assert (fit.size, fit.power, fit.penalty) == (5, m, mu)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MOST_WRONG)
 def test_errors_on_the_real_benchmark(name):
     data = load_ssl_book(name)
@@ -80,6 +81,7 @@ def test_labeled_points_keep_their_labels_and_others_are_found():
     np.testing.assert_array_equal(P.argmax(axis=1), model.predict(new))
 
 
+@pytest.mark.slow
 def test_probabilities_mean_what_they_say():
     X, truth = load_digits(return_X_y=True)
     y = truth.copy()
@@ -148,6 +150,7 @@ def test_a_graph_in_many_pieces_is_classified_piece_by_piece():
     np.testing.assert_array_equal(model.transduction_, truth)
 
 
+@pytest.mark.slow
 def test_sparse_kernels_classify_like_the_dense_one():
     X, y, _ = two_spheres(400)
     dense = geolap.LaplacianClassifier(0.35).fit(X, y).transduction_
@@ -176,6 +179,7 @@ def test_bad_labels_are_answered_in_words(y, sentence):
         geolap.LaplacianClassifier(0.7).fit(X, y)
 
 
+@pytest.mark.slow
 def test_regressor_finds_smooth_functions():
     X = make_sphere(1000, random_state=0).data
     truth = X[:, 2] ** 2 + X[:, 0]
