@@ -130,6 +130,7 @@ def test_rules_that_visit_all_pairs_of_many_points_are_told_before_they_do(metho
     assert told is None or f"All pairs of 50000 points are visited by {told}" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "npy", "npz", "parquet"])
 def test_a_map_is_written_by_the_ending_of_its_name(suffix, run, sphere, tmp_path):
     out = tmp_path / f"map.{suffix}"
@@ -169,6 +170,7 @@ def test_any_column_is_written_beside_a_map_as_it_was(run, sphere, tmp_path):
     assert list(pd.read_csv(tmp_path / "m.csv").columns) == ["row", "label", "x1", "x2"]
 
 
+@pytest.mark.slow
 def test_points_are_classified_from_the_labels_of_a_few(run, sphere, tmp_path):
     code, _, _ = run("classify", sphere, "--labels", "side", "-o", tmp_path / "c.csv")
     assert code == 0

@@ -107,6 +107,7 @@ def test_engines_agree_on_any_small_set(data):
         np.testing.assert_allclose(np.median(np.abs(traces[1] - traces[0])), 0.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_threads(real):
     X = real("digits")
     sample = np.arange(0, len(X), 9)

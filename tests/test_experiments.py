@@ -60,6 +60,7 @@ def test_levels_of_spheres_are_orthogonal_eigenfunctions():
     np.testing.assert_allclose(linear.T @ quadratic / len(x), 0.0, atol=0.02)
 
 
+@pytest.mark.slow
 def test_a_rule_that_takes_the_best_bandwidth_has_no_regret():
     setting = {"manifold": "circle", "density": "uniform", "noise": 0.02, "n_points": 300}
     rows, curve = truth._sample(truth.MANIFOLDS[0], setting, 0)

@@ -96,6 +96,7 @@ def test_every_format_gives_the_same_points(name, written):
     np.testing.assert_allclose(table.points, X, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["indexed.csv", "r.csv", "indexed.parquet", "x.h5ad", "annotated.zarr"])
 def test_names_of_rows_and_columns_are_kept(name, written):
@@ -104,6 +105,7 @@ def test_names_of_rows_and_columns_are_kept(name, written):
     assert table.row_names == tuple(ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.csv.gz", "x.parquet", "x.h5ad", "annotated.zarr"])
 def test_labels_are_a_column_of_the_file(name, written):
@@ -121,6 +123,7 @@ def test_labels_may_be_another_array(tmp_path):
     assert read_table(tmp_path / "xy.mat", labels="names").labels.tolist() == KINDS
 
 
+@pytest.mark.slow
 def test_labels_may_be_missing(tmp_path):
     annotated().write_h5ad(tmp_path / "x.h5ad")
     assert read_table(tmp_path / "x.h5ad", labels="batch").labels.tolist() == [1, -1] * 6
@@ -259,6 +262,7 @@ def test_limits_are_told_before_anything_is_read(tmp_path):
             read_table(tmp_path / name, max_columns=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "npz", "parquet"])
 def test_a_written_table_can_be_read_again(suffix, tmp_path):
     path = tmp_path / f"map.{suffix}"

@@ -231,6 +231,7 @@ def test_with_a_cutoff_refined_scores_are_exact():
     np.testing.assert_allclose(selection.scores, exact.mean, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_near_duplicates_make_two_scales():
     X = make_sphere(200, random_state=0).data
     doubled = np.repeat(X, 2, axis=0) + 1e-9 * np.random.default_rng(0).standard_normal((400, 3))

@@ -222,6 +222,7 @@ def whole(tmp_path_factory):
 DAMAGED = ["x.npy", "x.npz", "x.mat", "packed.mat", "x.csv", "x.csv.gz", "x.parquet", "sparse.npz", "x.h5"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damage_anywhere_is_read_or_refused(name, whole, tmp_path_factory, reader):
     folder = tmp_path_factory.mktemp("damaged")
@@ -249,6 +250,7 @@ CELLS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(CELLS, max_size=5), max_size=12),
     st.sampled_from([",", ";", "\t", " ", "|"]),

@@ -158,6 +158,7 @@ def test_scales_given_as_lengths_mean_the_same_over_stored_pairs():
     np.testing.assert_allclose(stored.per_point, full.per_point, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [3, 40])
 @pytest.mark.parametrize("cutoff", [None, 2.0])
 def test_engines_agree_on_varying_scales(n_features, cutoff):
@@ -213,6 +214,7 @@ def test_scales_follow_the_data():
         np.testing.assert_allclose(make(X * 1000).rho, make(X).rho, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_regional_scales_find_the_scale_of_each_piece():
     sphere = make_sphere(500, random_state=0).data
     X = np.vstack([sphere, 10 + 0.1 * make_sphere(500, random_state=1).data])
