@@ -32,3 +32,7 @@ def test_links_of_the_readme_lead_somewhere():
     local = [link.split("#")[0] for link in links if not link.startswith("http")]
     assert local
     assert [link for link in local if not (ROOT / link).exists()] == []
+
+
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {geolap.__version__}\n" in (ROOT / "CITATION.cff").read_text()
