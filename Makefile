@@ -48,10 +48,9 @@ package: | $(BIN)/python
 	rm -rf dist build
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
-	for file in py.typed page.css page.js; do $(BIN)/python -m zipfile -l dist/*.whl | grep -q "/$$file " || exit 1; done
 	$(BIN)/python -m venv build/clean
 	build/clean/bin/python -m pip install --quiet dist/*.whl
-	cd build && clean/bin/python -c "import geolap; print(geolap.select_bandwidth(geolap.datasets.make_sphere(200).data))"
+	cd build && clean/bin/python ../.ci/check_package.py
 
 reproduction: $(STAMP)-dev
 	$(BIN)/geolap reproduce all --output docs

@@ -24,6 +24,7 @@ from geolap.files.parsing import parsed
 from geolap.files.source import Limits, Source
 from geolap.selectors import METHODS
 
+pytestmark = pytest.mark.filterwarnings("ignore:The 'float_precision' argument")  # of pandas 3, which has no other
 GEOLAP = [sys.executable, "-m", "geolap"]
 
 

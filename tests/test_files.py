@@ -357,6 +357,7 @@ def test_a_kind_that_is_not_read_is_told_what_to_become(name, advice, tmp_path):
         read_table(tmp_path / name)
 
 
+@pytest.mark.filterwarnings("ignore")  # of the libraries that write
 @pytest.mark.parametrize("asked", ["X_pca", "obsm/X_pc"])
 def test_an_array_by_nearly_its_name_is_asked_back(asked, tmp_path):
     anndata.AnnData(X, obsm={"X_pca": X}).write_h5ad(tmp_path / "cells.h5ad")
