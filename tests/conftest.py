@@ -1,7 +1,12 @@
 """Shared data: the benchmark sets are read once."""
 
+import os
 from functools import cache
 from pathlib import Path
+
+# Tests run in several processes: BLAS threads of one would wait for those of the other.  Set before NumPy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import matplotlib
 import numpy as np
