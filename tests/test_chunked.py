@@ -44,6 +44,7 @@ def test_selection_on_a_cluster_is_that_of_numpy(cluster, torus, dim):
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_a_worker_killed_in_mid_run_changes_nothing(cluster, torus):
     expected = geolap.distortion(torus, np.geomspace(0.2, 2.0, 8), sample=200, random_state=0)
     before = dict(cluster.run(os.getpid))

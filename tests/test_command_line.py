@@ -322,6 +322,7 @@ def test_standard_input_and_output_are_files(sphere):
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_an_interrupt_is_one_line_and_leaves_nothing(tmp_path):
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(25_000, 30)))
     command = [*GEOLAP, "select", "x.npy", "-o", "curve.csv", "--exact", "-q"]
@@ -335,6 +336,7 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_a_reader_that_goes_away_is_no_error(sphere):
     pipeline = f"'{sys.executable}' -m geolap select '{sphere}' -q | true; echo ${{PIPESTATUS[0]}}"
     told = subprocess.run(["bash", "-c", pipeline], capture_output=True, text=True, check=True)

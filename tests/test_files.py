@@ -320,6 +320,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.posix
 def test_writing_keeps_links_and_permissions(tmp_path):
     target = tmp_path / "target.csv"
     target.write_text("before")
@@ -343,6 +344,7 @@ def test_outputs_that_cannot_be_written_are_told_before_the_work(tmp_path):
             check_output(path, inputs=[tmp_path / "in.csv"])
 
 
+@pytest.mark.posix
 def test_text_is_read_from_a_pipe_and_by_its_first_bytes(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     content = gzip.compress(b"a,b\n1,2\n3,4\n5,5\n")

@@ -273,6 +273,7 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content, format):
     read_or_refuse(path, format=format)
 
 
+@pytest.mark.posix
 def test_a_crash_of_a_library_is_a_sentence(reader, tmp_path):
     io.savemat(tmp_path / "x.mat", {"X": X})
     source, limits = Source("'x.mat'", tmp_path / "x.mat"), Limits.of()

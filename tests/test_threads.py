@@ -67,7 +67,7 @@ geolap.select_bandwidth(X)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to a single process")
+@pytest.mark.posix
 def test_ctrl_c_stops_the_work():
     work = f"{LONG_WORK}print('finished')"
     process = subprocess.Popen([sys.executable, "-c", work], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
