@@ -22,6 +22,7 @@ def seeded(name):
     return selector.set_params(random_state=0) if "random_state" in selector.get_params() else selector
 
 
+@pytest.mark.slow
 @parametrize_with_checks([seeded(name) for name in OTHERS])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
