@@ -1,23 +1,39 @@
-# make demo   choose a bandwidth for scikit-learn's digits
-# make test   the whole test suite
-# make lint   style and types
-# make docs   the documentation, into docs/_build/html
+# make demo     choose a bandwidth for scikit-learn's digits
+# make quick    the tests that take a minute; they need neither torch, scanpy nor a browser
+# make test     the whole test suite
+# make oldest   the quick tests with the oldest versions that pyproject.toml allows
+# make lint     style and types
+# make docs     the documentation, into docs/_build/html
+# make package  wheel and sdist, into dist; checked
 # make reproduction  the paper's figures and tables, into docs (about an hour)
 # make browser  Chromium for the tests of reports, from Debian's packages unless there is one
-# make bench  speed, as ratios against a plain reference
+# make bench    speed, as ratios against a plain reference
 # Each sets up .venv by itself.
 
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+# Tests run in two processes, each file in one of them.
+PYTEST := -m pytest -q -n 2 --dist loadfile
+QUICK := -m 'not slow and not browser' --ignore tests/test_anndata.py --ignore tests/test_device.py tests
 
-.PHONY: demo test lint docs reproduction browser bench clean
+.PHONY: demo quick test oldest lint docs package reproduction browser bench clean
 
 demo: $(STAMP)-core
 	$(BIN)/python examples/plot_digits.py
 
+quick: $(STAMP)-quick
+	$(BIN)/python $(PYTEST) $(QUICK)
+
 test: $(STAMP)-dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python $(PYTEST)
+
+# Deprecations are what new versions say to old ones, and nothing that the code could mend.
+oldest: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-oldest
+	$(BIN)/uv pip install --quiet --python .venv-oldest --resolution lowest-direct -e '.[quick]'
+	.venv-oldest/bin/python $(PYTEST) -W ignore::DeprecationWarning $(QUICK)
 
 lint: $(STAMP)-dev
 	$(BIN)/ruff check .
@@ -26,6 +42,15 @@ lint: $(STAMP)-dev
 
 docs: $(STAMP)-docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto docs docs/_build/html
+
+package: | $(BIN)/python
+	$(BIN)/python -m pip install --quiet build twine
+	rm -rf dist build
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m venv build/clean
+	build/clean/bin/python -m pip install --quiet dist/*.whl
+	cd build && clean/bin/python ../.ci/check_package.py
 
 reproduction: $(STAMP)-dev
 	$(BIN)/geolap reproduce all --output docs
@@ -49,13 +74,17 @@ $(STAMP)-core: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e '.[plot]'
 	touch $@
 
+$(STAMP)-quick: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e '.[quick]'
+	touch $@ $(STAMP)-core
+
 $(STAMP)-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e '.[dev]'
-	touch $@ $(STAMP)-core
+	touch $@ $(STAMP)-quick $(STAMP)-core
 
 $(STAMP)-docs: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	touch $@ $(STAMP)-core
 
 clean:
-	rm -rf .venv dist build docs/_build docs/api docs/auto_examples .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest dist build docs/_build docs/api docs/auto_examples .pytest_cache .mypy_cache .ruff_cache

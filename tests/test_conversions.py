@@ -2,10 +2,7 @@
 
 import numpy as np
 import pytest
-import scanpy as sc
-from anndata import AnnData
 from numpy.testing import assert_allclose
-from pydiffmap.kernel import Kernel
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.manifold import SpectralEmbedding
@@ -47,13 +44,15 @@ def test_bandwidth_of_kernel_densities():
 
 
 def test_epsilon_of_pydiffmap():
-    assert_allclose(Kernel(epsilon=as_("heat_time"), k=len(X)).fit(X).compute().toarray(), W)
+    kernel = pytest.importorskip("pydiffmap.kernel")
+    assert_allclose(kernel.Kernel(epsilon=as_("heat_time"), k=len(X)).fit(X).compute().toarray(), W)
 
 
 @pytest.mark.parametrize("knn", [True, False])
 def test_gauss_kernel_of_scanpy(knn):
+    sc, anndata = pytest.importorskip("scanpy"), pytest.importorskip("anndata")
     k = 10
-    adata = AnnData(X)
+    adata = anndata.AnnData(X)
     sc.pp.neighbors(adata, n_neighbors=k, use_rep="X", method="gauss", knn=knn)
     d2 = cdist(X, X, "sqeuclidean")
     others = np.sort(d2, axis=1)[:, 1:k]
@@ -67,11 +66,11 @@ def test_gauss_kernel_of_scanpy(knn):
     assert_allclose(found[joined], expected[joined], rtol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")
 def test_weights_of_umap_are_no_gaussian():
     """exp(−(d − ρ_i)/σ_i), 1 for the nearest neighbor, and the sum of a row is log₂ k whatever the data."""
-    from umap.umap_ import fuzzy_simplicial_set
-
+    fuzzy_simplicial_set = pytest.importorskip("umap.umap_").fuzzy_simplicial_set
     k = 10
     order = np.argsort(cdist(X, X), axis=1)[:, :k]
     distances = np.take_along_axis(cdist(X, X), order, axis=1)

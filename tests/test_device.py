@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
-import torch
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere
 from geolap.engines import DenseEngine, TiledEngine, make_engine
-from geolap.engines.device import DeviceEngine, _leading_vectors
-from geolap.engines.row_sum_kernel import RUNGS, rung_ladders
 from geolap.metric import departure
 
+torch = pytest.importorskip("torch")
+from geolap.engines.device import DeviceEngine, _leading_vectors  # noqa: E402 (they need torch)
+from geolap.engines.row_sum_kernel import RUNGS, rung_ladders  # noqa: E402
 
+
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [3, 7, 60])
 @pytest.mark.parametrize("cutoff", [None, 2.5])
 @pytest.mark.parametrize("scaled", [False, True])
@@ -55,6 +57,7 @@ def test_leading_vectors_of_nearly_tied_matrices():
     np.testing.assert_allclose(np.abs(np.einsum("nr,nr->n", V[:, 0], Q[:, :, 0])), 1.0, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_selection_is_the_same_on_every_engine():
     X = make_sphere(500, random_state=0).data
     reference = geolap.GeometricConsistency(random_state=0).fit(X)
@@ -85,6 +88,7 @@ def test_indices_scales_and_labels_may_be_tensors():
     assert (classes == y).all()
 
 
+@pytest.mark.slow
 def test_tensors_are_taken_everywhere():
     X = make_sphere(200, random_state=0).data
     tensor = torch.tensor(X, requires_grad=True)

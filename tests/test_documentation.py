@@ -6,6 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 import geolap
+from geolap.selectors import METHODS
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,3 +33,14 @@ def test_links_of_the_readme_lead_somewhere():
     local = [link.split("#")[0] for link in links if not link.startswith("http")]
     assert local
     assert [link for link in local if not (ROOT / link).exists()] == []
+
+
+def test_the_citation_is_of_this_version():
+    assert f"\nversion: {geolap.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_every_rule_is_public_and_has_a_row_in_the_table():
+    rows = [line for line in (ROOT / "docs" / "rules.md").read_text().splitlines() if line.startswith("| `")]
+    for name, selector in METHODS.items():
+        assert getattr(geolap, selector.__name__) is selector
+        assert any(f"`{name}`" in row and f"`{selector.__name__}`" in row for row in rows), name

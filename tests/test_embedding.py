@@ -18,6 +18,7 @@ def circle(n):
     return np.column_stack([np.cos(theta), np.sin(theta)])
 
 
+@pytest.mark.slow
 def test_circle_has_the_eigenvalues_of_a_circle():
     X = circle(400)
     eigenmap = geolap.LaplacianEigenmap(n_components=6, bandwidth=0.1).fit(X)
@@ -27,6 +28,7 @@ def test_circle_has_the_eigenvalues_of_a_circle():
     np.testing.assert_allclose(radius, radius[0], rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_neighbors", [None, 12])
 def test_same_map_as_scikit_learn_on_the_same_graph(n_neighbors):
     X = make_hourglass(500, noise=0.01, random_state=0).data
@@ -39,6 +41,7 @@ def test_same_map_as_scikit_learn_on_the_same_graph(n_neighbors):
     np.testing.assert_allclose(ours, theirs * signs, atol=1e-6 * np.abs(ours).max())
 
 
+@pytest.mark.slow
 def test_signs_are_fixed_and_vectors_normalized():
     X = make_sphere(300, random_state=0).data
     eigenmap = geolap.LaplacianEigenmap(n_components=4, bandwidth=0.5).fit(X)
@@ -66,6 +69,7 @@ def test_diffusion_distances_are_straight_distances_on_the_map():
     np.testing.assert_allclose(straight, truth, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "params",
     [{}, {"cutoff": 4.0}, {"n_neighbors": 40}, {"local_scale": 20}, {"renormalization": 0.0}, {"self_weights": False}],
@@ -171,6 +175,7 @@ def test_a_graph_that_nearly_falls_apart_has_exact_eigenvectors(real):
     assert spectrum.residual < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [400, 2500])
 def test_solvers_agree(n):
     # Direct below 500 points of a sparse graph and 1500 of a full one, Lanczos beyond.
@@ -182,6 +187,7 @@ def test_solvers_agree(n):
     assert residual < 1e-7
 
 
+@pytest.mark.slow
 def test_local_scales_give_the_spectrum_of_the_manifold():
     # A circle with density 1 + 0.8 cos θ: bandwidths follow the density, eigenvalues must not.
     rng = np.random.default_rng(0)

@@ -21,6 +21,7 @@ def both(X, bandwidths, sample, working_dim, cutoff=None, renormalization=1.0):
     return sums, metrics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["digit1", "digits"])
 @pytest.mark.parametrize("working_dim", [1, 2, 3])
 def test_tiled_equals_dense_on_real_data(real, name, working_dim):
@@ -107,6 +108,7 @@ def test_engines_agree_on_any_small_set(data):
         np.testing.assert_allclose(np.median(np.abs(traces[1] - traces[0])), 0.0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_the_number_of_threads(real):
     X = real("digits")
     sample = np.arange(0, len(X), 9)

@@ -64,6 +64,7 @@ def test_bandwidth_and_selection_are_exposed(estimator, sphere):
     assert model.n_features_in_ == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS[:-1], ids=lambda e: type(e).__name__)
 def test_bandwidth_may_be_a_number_a_name_or_a_selector(estimator, sphere):
     number = fitted(clone(estimator).set_params(bandwidth=0.5), sphere)
@@ -88,6 +89,7 @@ def test_pickling_keeps_everything(estimator, sphere):
         np.testing.assert_array_equal(again.predict(sphere[:5] * 1.01), model.predict(sphere[:5] * 1.01))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_tables_in_and_out(frame, sphere):
     table = frame(dict(zip("abc", sphere.T, strict=True)))
@@ -103,6 +105,7 @@ def test_tables_in_and_out(frame, sphere):
     np.testing.assert_array_equal(by_table.transduction_, geolap.LaplacianClassifier(0.5).fit(sphere, y).transduction_)
 
 
+@pytest.mark.slow
 def test_pipelines_and_grid_searches(sphere):
     y = (sphere[:, 2] > 0).astype(int)
     pipeline = make_pipeline(StandardScaler(), geolap.LaplacianClassifier(random_state=0))
@@ -140,6 +143,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", GRAPHS)
 def test_neighbors_may_come_from_anywhere(how, sphere):
     reference = geolap.GraphLaplacian(n_neighbors=15, random_state=0).fit(sphere)
@@ -221,6 +225,7 @@ def test_bad_parameters_are_answered_in_words(params, X, sentence, sphere):
         geolap.GraphLaplacian(**params).fit(sphere if X is None else X)
 
 
+@pytest.mark.slow
 def test_too_many_entries_are_forecast(sphere, monkeypatch):
     monkeypatch.setattr("geolap.graphs.build._MOST_ENTRIES", 10_000)
     with pytest.raises(ValueError, match=r"cut off at 3·ε = 1\.5 this one would have about .* GiB, .*\): set n_neighbors"):

@@ -29,6 +29,7 @@ def claims(study):
 # The truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manifold", truth.MANIFOLDS, ids=lambda m: m.name)
 @pytest.mark.parametrize("density", truth.DENSITIES)
 def test_errors_vanish_with_many_points_and_a_small_bandwidth(manifold, density):
@@ -60,6 +61,7 @@ def test_levels_of_spheres_are_orthogonal_eigenfunctions():
     np.testing.assert_allclose(linear.T @ quadratic / len(x), 0.0, atol=0.02)
 
 
+@pytest.mark.slow
 def test_a_rule_that_takes_the_best_bandwidth_has_no_regret():
     setting = {"manifold": "circle", "density": "uniform", "noise": 0.02, "n_points": 300}
     rows, curve = truth._sample(truth.MANIFOLDS[0], setting, 0)
@@ -73,6 +75,7 @@ def test_a_rule_that_takes_the_best_bandwidth_has_no_regret():
             assert at[error] == row["error"]
 
 
+@pytest.mark.slow
 def test_claims_about_the_truth_hold(monkeypatch):
     monkeypatch.setattr(truth, "MANIFOLDS", truth.MANIFOLDS[:2])
     study = experiments.truth(quick=True)
@@ -96,6 +99,7 @@ def runs():
     return labels.run_sets(quick=True)
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_the_classifier(runs):
     (digit1,) = [run for run in runs if run.name == "digit1"]
     data = load_ssl_book("digit1")
@@ -107,6 +111,7 @@ def test_errors_are_those_of_the_classifier(runs):
     assert digit1.errors["gc", 100][0] == pytest.approx(wrong)
 
 
+@pytest.mark.slow
 def test_no_rule_beats_the_oracle_by_more_than_its_grid_is_coarse(runs):
     for run in runs:
         te = run.errors["te", 100].mean()
@@ -114,6 +119,7 @@ def test_no_rule_beats_the_oracle_by_more_than_its_grid_is_coarse(runs):
         assert te <= run.errors["cv", 100].mean()
 
 
+@pytest.mark.slow
 def test_quick_tables_stand_beside_the_published_values(runs):
     one, two = experiments.table1(quick=True, runs=runs), experiments.table2(quick=True, runs=runs)
     digit1 = {row["rule"]: row for row in one.tables["bandwidths"] if row["set"] == "digit1"}
@@ -168,6 +174,7 @@ def test_tables_of_all_sets_are_complete():
 # Figures, smaller still than on the quick run
 
 
+@pytest.mark.slow
 def test_figure1_claims_hold_at_low_noise(monkeypatch):
     monkeypatch.setattr(figure1_module, "QUICK_SIZES", (250, 1000))
     study = experiments.figure1(quick=True)
@@ -178,6 +185,7 @@ def test_figure1_claims_hold_at_low_noise(monkeypatch):
     assert found["the CLMR range overlaps with the true one only in part"]
 
 
+@pytest.mark.slow
 def test_figure2_has_minima_and_singular_values():
     study = experiments.figure2(quick=True)
     assert claims(study)["the curve of d' = 1 is the lowest"]
@@ -187,6 +195,7 @@ def test_figure2_has_minima_and_singular_values():
         assert values == sorted(values, reverse=True)
 
 
+@pytest.mark.slow
 def test_figure3_claim_holds():
     study = experiments.figure3(quick=True)
     assert claims(study)["ε̂ lies in a region of low δ"]
@@ -206,6 +215,7 @@ def test_maps_of_the_same_points_agree_up_to_rotation():
 # Files and pages
 
 
+@pytest.mark.slow
 def test_the_same_numbers_on_a_second_run():
     one, two = (experiments.figure2(quick=True).to_json() for _ in range(2))
     assert one == two
@@ -218,6 +228,7 @@ def test_a_study_survives_its_file():
     assert Study.from_json(study.to_json()) == study
 
 
+@pytest.mark.slow
 def test_pages_and_files_are_written_and_grow_with_every_study(tmp_path):
     experiments.reproduce("figure2", quick=True, output=tmp_path)
     page = (tmp_path / "reproduction.md").read_text()

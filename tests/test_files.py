@@ -96,6 +96,7 @@ def test_every_format_gives_the_same_points(name, written):
     np.testing.assert_allclose(table.points, X, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["indexed.csv", "r.csv", "indexed.parquet", "x.h5ad", "annotated.zarr"])
 def test_names_of_rows_and_columns_are_kept(name, written):
@@ -104,6 +105,7 @@ def test_names_of_rows_and_columns_are_kept(name, written):
     assert table.row_names == tuple(ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["x.csv", "x.tsv", "x.csv.gz", "x.parquet", "x.h5ad", "annotated.zarr"])
 def test_labels_are_a_column_of_the_file(name, written):
@@ -158,6 +160,7 @@ def test_the_layout_of_old_annotated_data_is_read(tmp_path):
     assert table.labels.tolist() == KINDS
 
 
+@pytest.mark.slow
 def test_labels_may_be_missing(tmp_path):
     annotated().write_h5ad(tmp_path / "x.h5ad")
     assert read_table(tmp_path / "x.h5ad", labels="batch").labels.tolist() == [1, -1] * 6
@@ -322,6 +325,7 @@ def test_limits_are_told_before_anything_is_read(tmp_path):
             read_table(tmp_path / name, max_columns=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "npz", "parquet"])
 def test_a_written_table_can_be_read_again(suffix, tmp_path):
     path = tmp_path / f"map.{suffix}"
@@ -379,6 +383,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.posix
 def test_writing_keeps_links_and_permissions(tmp_path):
     target = tmp_path / "target.csv"
     target.write_text("before")
@@ -402,6 +407,7 @@ def test_outputs_that_cannot_be_written_are_told_before_the_work(tmp_path):
             check_output(path, inputs=[tmp_path / "in.csv"])
 
 
+@pytest.mark.posix
 def test_text_is_read_from_a_pipe_and_by_its_first_bytes(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     content = gzip.compress(b"a,b\n1,2\n3,4\n5,5\n")
@@ -416,6 +422,7 @@ def test_a_kind_that_is_not_read_is_told_what_to_become(name, advice, tmp_path):
         read_table(tmp_path / name)
 
 
+@pytest.mark.filterwarnings("ignore")  # of the libraries that write
 @pytest.mark.parametrize("asked", ["X_pca", "obsm/X_pc"])
 def test_an_array_by_nearly_its_name_is_asked_back(asked, tmp_path):
     anndata.AnnData(X, obsm={"X_pca": X}).write_h5ad(tmp_path / "cells.h5ad")

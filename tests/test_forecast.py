@@ -1,6 +1,5 @@
 """What is said before the work begins."""
 
-import resource
 import subprocess
 import sys
 
@@ -43,6 +42,7 @@ def test_too_little_memory_is_told_before_anything_is_allocated(monkeypatch):
 
 
 def test_limits_of_the_process_count():
+    resource = pytest.importorskip("resource")
     code = (
         "import resource; from geolap.memory import available_memory as a; before = a();"
         "resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31)); print(a() < 2**31 and a() <= before)"

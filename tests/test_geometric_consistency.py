@@ -28,6 +28,7 @@ def local_minima(selection):
 
 
 # Bandwidths within 5 % of spec section 3 (dense, N' = 200, a grid of 50), which reproduces the paper's table 1.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "params", "low", "high"),
     [
@@ -51,6 +52,7 @@ def test_bandwidth_of_the_benchmark_sets(real, name, params, low, high):
     assert low <= chosen(real(name), **params).bandwidth <= high
 
 
+@pytest.mark.slow
 def test_usps_has_a_fine_and_a_coarse_scale_and_an_artifact_that_is_not_taken(real):
     selection = chosen(real("usps"))
     assert local_minima(selection) == [pytest.approx(1.1, rel=0.05), pytest.approx(2.16, rel=0.05)]
@@ -61,6 +63,7 @@ def test_usps_has_a_fine_and_a_coarse_scale_and_an_artifact_that_is_not_taken(re
     assert everything.bandwidth == pytest.approx(artifact.bandwidth, rel=0.02)
 
 
+@pytest.mark.slow
 def test_bandwidth_falls_with_the_number_of_points_and_grows_with_noise():
     def mean_bandwidth(make, n, noise, working_dim=2):
         return np.mean(
@@ -96,6 +99,7 @@ def test_same_seed_same_answer_whatever_the_threads():
     np.testing.assert_array_equal(a.scores, b.scores)
 
 
+@pytest.mark.slow
 def test_refined_scores_are_those_of_the_distortion(real):
     for name in ("digit1", "digits"):
         selection = chosen(real(name))
@@ -227,6 +231,7 @@ def test_with_a_cutoff_refined_scores_are_exact():
     np.testing.assert_allclose(selection.scores, exact.mean, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_near_duplicates_make_two_scales():
     X = make_sphere(200, random_state=0).data
     doubled = np.repeat(X, 2, axis=0) + 1e-9 * np.random.default_rng(0).standard_normal((400, 3))

@@ -64,6 +64,7 @@ def test_laplacian_scales_with_the_data(scale):
     np.testing.assert_allclose(other, one, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "function", "image"),
     [
@@ -95,6 +96,7 @@ def test_laplacian_converges_to_that_of_the_manifold(make, function, image):
     assert errors[2] < 0.15
 
 
+@pytest.mark.slow
 def test_density_drops_out_with_renormalization_one():
     # Points on a circle with density 1 + 0.8 cos θ: with λ = 1, L cos θ = −cos θ; with λ = 0 there is a drift.
     rng = np.random.default_rng(0)

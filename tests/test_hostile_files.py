@@ -231,6 +231,7 @@ def whole(tmp_path_factory):
 DAMAGED = ["x.npy", "x.npz", "x.mat", "packed.mat", "x.csv", "x.csv.gz", "x.parquet", "sparse.npz", "x.h5"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # about threads of libraries in a process that forks
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="damages files in processes that are forked")
 @pytest.mark.parametrize("name", DAMAGED)
@@ -259,6 +260,7 @@ CELLS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(CELLS, max_size=5), max_size=12),
     st.sampled_from([",", ";", "\t", " ", "|"]),
@@ -281,6 +283,7 @@ def test_any_bytes_are_read_or_refused(tmp_path_factory, content, format):
     read_or_refuse(path, format=format)
 
 
+@pytest.mark.posix
 def test_a_crash_of_a_library_is_a_sentence(tmp_path, monkeypatch):
     io.savemat(tmp_path / "x.mat", {"X": X})
     assert read_table(tmp_path / "x.mat").points.shape == (20, 4)

@@ -16,6 +16,7 @@ def torus():
     return make_torus(700, noise=0.01, noise_dims=2, random_state=0).data
 
 
+@pytest.mark.slow
 def test_every_point_of_the_surface_is_a_selection_of_its_own(torus):
     search = geolap.ConsistencySearch({"renormalization": [0.0, 1.0], "n_neighbors": [20, None]}, random_state=0).fit(torus)
     assert len(search.surface_) == 4
@@ -35,6 +36,7 @@ def test_every_point_of_the_surface_is_a_selection_of_its_own(torus):
     geolap.GraphLaplacian(**search.best_params_).fit(torus)  # the optimum can be built
 
 
+@pytest.mark.slow
 def test_ranges_are_closed_in(torus):
     coarse = geolap.ConsistencySearch({"cutoff": list(np.linspace(1, 4, 5))}, random_state=0).fit(torus)
     fine = geolap.ConsistencySearch({"cutoff": (1, 4)}, random_state=0).fit(torus)
@@ -62,6 +64,7 @@ def test_bandwidths_may_be_restricted(torus):
     assert within.bandwidth_ == pytest.approx(free.bandwidth_, rel=0.01)
 
 
+@pytest.mark.slow
 def test_parameters_of_a_transformer_can_be_searched(torus):
     selector = geolap.GeometricConsistency(neighbors=KNeighborsTransformer(n_neighbors=10))
     search = geolap.ConsistencySearch({"neighbors__n_neighbors": [10, 60]}, selector=selector, random_state=0).fit(torus)
@@ -77,12 +80,14 @@ def test_ranges_of_bandwidths_are_kept(torus):
         assert low * (1 - 1e-12) <= search.bandwidth_ <= high * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_what_the_selector_says_about_the_graph_is_kept(torus):
     selector = geolap.GeometricConsistency(n_neighbors=8)
     search = geolap.ConsistencySearch({"renormalization": (np.float32(0), np.float32(1))}, selector=selector).fit(torus)
     assert search.best_params_["n_neighbors"] == 8
 
 
+@pytest.mark.slow
 def test_scales_and_matrices_can_be_searched(torus):
     scales = [None, *(geolap.neighbor_scale(torus, k) for k in (5, 20))]
     search = geolap.ConsistencySearch({"local_scale": scales}, random_state=0).fit(torus)
@@ -153,6 +158,7 @@ def test_scales_given_as_lengths_mean_the_same_over_stored_pairs():
     np.testing.assert_allclose(stored.per_point, full.per_point, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_features", [3, 40])
 @pytest.mark.parametrize("cutoff", [None, 2.0])
 def test_engines_agree_on_varying_scales(n_features, cutoff):
@@ -208,6 +214,7 @@ def test_scales_follow_the_data():
         np.testing.assert_allclose(make(X * 1000).rho, make(X).rho, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_regional_scales_find_the_scale_of_each_piece():
     sphere = make_sphere(500, random_state=0).data
     X = np.vstack([sphere, 10 + 0.1 * make_sphere(500, random_state=1).data])
@@ -219,6 +226,7 @@ def test_regional_scales_find_the_scale_of_each_piece():
     assert min(m.score for m in local.minima if m.local) < 0.5 * min(m.score for m in one.minima if m.local)
 
 
+@pytest.mark.slow
 def test_varying_scales_pay_on_a_union_of_manifolds():
     # COIL: images of objects on a turntable, closed curves of very different sizes.
     data = load_ssl_book("coil")

@@ -48,6 +48,7 @@ def all_displays(points, selector, eigenmap, ax=None):
     ]
 
 
+@pytest.mark.slow
 def test_every_display_labels_its_axes_and_keeps_them(points, selector, eigenmap):
     for display in all_displays(points, selector, eigenmap):
         assert display.ax_.get_xlabel()

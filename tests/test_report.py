@@ -101,6 +101,7 @@ def test_a_page_is_no_larger_than_plotly_and_two_megabytes(page):
     assert len(page.encode()) < 3e6
 
 
+@pytest.mark.slow
 def test_a_surface_is_asked_in_two_directions_as_well():
     X = make_swiss_roll(1200, noise=0.05, random_state=0).data
     comparison = geolap.compare_bandwidths(X, ["median"], random_state=0)
@@ -114,12 +115,14 @@ def test_a_surface_is_asked_in_two_directions_as_well():
     assert content_of(X, selection=known, comparison=comparison, random_state=0).rivals[0].method == "median"
 
 
+@pytest.mark.slow
 def test_the_code_to_copy_runs(content, points, capsys):
     for snippet in content.snippets:
         exec(snippet.code, {"X": points})
     assert "gc" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", list(geolap.Status))
 def test_every_status_has_an_answer_and_code_that_runs(points, status, capsys):
     selection = replace(geolap.select_bandwidth(points, random_state=0), status=status)
@@ -228,6 +231,7 @@ def test_rare_labels_beyond_twenty_are_drawn_as_one():
     assert coloring.categories[-1] == "other"
 
 
+@pytest.mark.slow
 def test_maps_of_many_points_are_carried_by_landmarks(monkeypatch, points):
     monkeypatch.setattr("geolap.display.report.maps._LANDMARKS", 100)
     content = content_of(points, random_state=0)

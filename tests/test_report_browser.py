@@ -18,6 +18,7 @@ import geolap
 from geolap.datasets import make_swiss_roll
 from geolap.display.report import write_report
 
+pytestmark = pytest.mark.browser
 HOSTILE = "</script><script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(2)>'
 LIGHT, DARK = "rgb(255, 255, 255)", "rgb(20, 23, 27)"

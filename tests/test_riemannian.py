@@ -50,6 +50,7 @@ def test_metric_turns_with_the_map(sphere):
     assert other.length(path) == pytest.approx(one.length(path), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_sphere_has_its_true_lengths_and_area(sphere):
     X, model = sphere
     eigenmap = geolap.LaplacianEigenmap(n_components=3, bandwidth=model.bandwidth_).fit(X)
@@ -69,6 +70,7 @@ def test_sphere_has_its_true_lengths_and_area(sphere):
     np.testing.assert_allclose(distances[np.arange(20), pairs[:, 1]], lengths, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_swiss_roll_has_its_true_lengths_and_area():
     roll = make_swiss_roll(8000, random_state=0)
     X, u = roll.data, roll.coordinates

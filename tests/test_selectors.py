@@ -22,11 +22,13 @@ def seeded(name):
     return selector.set_params(random_state=0) if "random_state" in selector.get_params() else selector
 
 
+@pytest.mark.slow
 @parametrize_with_checks([seeded(name) for name in OTHERS])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNSUPERVISED)
 @pytest.mark.parametrize("factor", [1e-4, 37.0])
 def test_bandwidth_scales_with_the_data(name, factor):
@@ -49,6 +51,7 @@ def test_same_seed_same_answer_and_inputs_stay(name):
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "expected"), [("digit1", 0.65), ("usps", 1.7), ("bci", 3.25)])
 def test_rec_agrees_with_the_paper(real, name, expected):
     # The paper: 0.64, 1.68, 3.31.
@@ -160,6 +163,7 @@ def test_a_bandwidth_may_be_a_number_a_name_or_a_selector():
 
 
 # The paper claims that at ε̂ the largest gap of the local singular values is that of the true dimension.
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 @pytest.mark.parametrize(
     ("make", "dim"),
@@ -173,6 +177,7 @@ def test_dimension_at_the_selected_bandwidth(make, dim, noise):
     assert geolap.dimension_range(X, dim, [estimate.bandwidth], random_state=0)[1].all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_no_scale_shows_the_dimension_of_a_sparse_five_sphere(noise):
     # Six directions stand out from the noise at every scale: neighborhoods of 2000 points are too wide to be flat.  The
@@ -221,6 +226,7 @@ def two_moons(n=120, labeled=10):
     return X, y, target
 
 
+@pytest.mark.slow
 def test_cv_finds_a_bandwidth_that_classifies_and_scales():
     X, y, target = two_moons()
     selection = select_bandwidth(X, "cv", y=y, random_state=0, n_evaluations=30)
@@ -231,6 +237,7 @@ def test_cv_finds_a_bandwidth_that_classifies_and_scales():
     assert np.mean(found != target) < 0.1
 
 
+@pytest.mark.slow
 def test_ranges_do_not_depend_on_the_order_of_the_points():
     # Sorted by class: the first thousand points are ten times denser than the others.
     rng = np.random.default_rng(0)
@@ -312,6 +319,7 @@ def test_lcmc_is_the_agreement_beyond_chance():
     assert geolap.LocalContinuity(n_components=1)._score(line, 4, neighbors, 0) < -0.6
 
 
+@pytest.mark.slow
 def test_comparison_has_a_row_for_every_rule():
     X, y, _ = two_moons()
     comparison = geolap.compare_bandwidths(X, random_state=0)

@@ -1,4 +1,4 @@
-"""geolap: graph Laplacians at the scale that the geometry of the data asks for.
+"""geolap: graph Laplacians at the scale set by the geometry of the data.
 
 Nothing is loaded before it is used (PEP 562), so that ``import geolap`` and ``geolap --help`` take no time.
 """

@@ -23,7 +23,7 @@ from .showing import described_graph, described_selection, grid, shown_graph, sh
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Graph Laplacians at the scale that the geometry of the data asks for.",
+    help="Graph Laplacians at the scale set by the geometry of the data.",
     epilog="Exit codes: 0 success, 1 a fault of geolap, 2 a file or option that cannot be used, 3 no clear minimum "
     "(--strict), 130 interrupted.",
     no_args_is_help=True,
@@ -46,7 +46,7 @@ def _version(wanted: bool) -> None:
 def _geolap(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)] = False,
 ) -> None:
-    """Graph Laplacians at the scale that the geometry of the data asks for."""
+    """Graph Laplacians at the scale set by the geometry of the data."""
 
 
 @command(app, epilog=_METHODS)
