@@ -264,18 +264,18 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, run, sph
 @pytest.mark.parametrize("status", list(geolap.Status))
 def test_advice_names_options_as_the_shell_writes_them(status, run, sphere, monkeypatch):
     selection = replace(geolap.select_bandwidth(points_of(sphere), "median"), status=status)
-    monkeypatch.setattr("geolap.selectors.GeometricConsistency._select", lambda *_: selection)
+    monkeypatch.setattr("geolap.selectors.GeometricConsistency.select", lambda *_: selection)
     _, out, _ = run("select", sphere)
     assert not any(name in out for name in ("max_share", "n_sample"))
     assert ("--max-share" in out) == (status in (geolap.Status.LOWER_ELSEWHERE, geolap.Status.UPPER_END))
 
 
 def test_errors_and_warnings_name_options_as_the_shell_writes_them(run, sphere, tmp_path, monkeypatch):
-    def told(*_):
+    def told(*_, **__):
         warnings.warn(Sentence("{n} points: raise {n_neighbors}, or {disconnected=separate}.", n=3), stacklevel=1)
         raise ValueError(Sentence("Lower {n_sample} or {K}; column {name}.", name="'n_sample'"))
 
-    monkeypatch.setattr("geolap.selectors.GeometricConsistency._select", told)
+    monkeypatch.setattr("geolap.selectors.GeometricConsistency.select", told)
     _, _, err = run("embed", sphere, "-o", tmp_path / "m.csv", "--drop", "side,city")
     warning, error = err.splitlines()[-2:]
     assert warning == "Warning: 3 points: raise --n-neighbors, or --disconnected separate."
@@ -289,7 +289,7 @@ def test_an_unknown_option_is_exit_code_2(run, sphere):
 
 
 def test_a_fault_of_ours_is_exit_code_1_and_no_traceback(run, sphere, monkeypatch):
-    monkeypatch.setattr("geolap.selectors.GeometricConsistency._select", lambda *_: 1 / 0)
+    monkeypatch.setattr("geolap.selectors.GeometricConsistency.select", lambda *_: 1 / 0)
     code, _, err = run("select", sphere, "-q")
     assert code == 1
     assert err.startswith("Error: geolap failed unexpectedly (ZeroDivisionError")

@@ -65,8 +65,10 @@ def test_drift_joins_the_departure_in_units_of_the_data():
     local = engine.local_metrics(np.arange(len(X)), bandwidths, 1 + engine.row_sums(bandwidths), working_dim=2)
     length = engine.mean_distance() / np.sqrt(2)
     expected = np.hypot(departure(local.H), 0.5 * length * 2 / bandwidths * local.drift)
-    np.testing.assert_allclose(geolap.distortion(X, bandwidths, 2, drift=0.5).per_point, expected, rtol=1e-9)
-    np.testing.assert_allclose(geolap.distortion(3 * X, 3 * bandwidths, 2, drift=0.5).per_point, expected, rtol=1e-7)
+    np.testing.assert_allclose(geolap.distortion(X, bandwidths, working_dim=2, drift=0.5).per_point, expected, rtol=1e-9)
+    np.testing.assert_allclose(
+        geolap.distortion(3 * X, 3 * bandwidths, working_dim=2, drift=0.5).per_point, expected, rtol=1e-7
+    )
 
 
 def test_weighing_the_drift_chooses_a_larger_bandwidth_that_suits_pointwise_values():
@@ -156,7 +158,9 @@ def test_duplicates_are_points_like_any_other():
     doubled = np.vstack([X, X[:20], X[:5]])
     for r in (4, 30):
         points = np.hstack([doubled, np.zeros((len(doubled), r - 4))])
-        tiled, dense = (geolap.distortion(points, [0.1, 0.4, 1.0], 2, engine=e).per_point for e in ("tiled", "dense"))
+        tiled, dense = (
+            geolap.distortion(points, [0.1, 0.4, 1.0], working_dim=2, engine=e).per_point for e in ("tiled", "dense")
+        )
         assert np.isfinite(tiled).all()
         np.testing.assert_allclose(tiled, dense, rtol=1e-7)
 
@@ -193,9 +197,9 @@ def test_integers_read_only_and_memory_mapped_arrays_work_and_stay_as_they_are(t
 @pytest.mark.parametrize("magnitude", [1e-150, 1e-30, 1e30, 1e150])
 def test_any_magnitude_works(magnitude):
     X = cloud(7)
-    expected = geolap.distortion(X, [0.3, 0.9], 2).mean
+    expected = geolap.distortion(X, [0.3, 0.9], working_dim=2).mean
     np.testing.assert_allclose(
-        geolap.distortion(X * magnitude, np.array([0.3, 0.9]) * magnitude, 2).mean, expected, rtol=1e-9
+        geolap.distortion(X * magnitude, np.array([0.3, 0.9]) * magnitude, working_dim=2).mean, expected, rtol=1e-9
     )
 
 

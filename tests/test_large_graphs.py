@@ -80,7 +80,7 @@ def test_a_chain_is_factorized_where_lanczos_does_not_converge(monkeypatch):
 
 def test_solvers_are_checked():
     X = make_sphere(2000, random_state=0).data
-    with pytest.raises(ValueError, match=r"eigen_solver='lobpcg' needs a sparse graph; this one is full: set cutoff"):
+    with pytest.raises(ValueError, match=r"eigen_solver='lobpcg' needs a sparse graph; this one is full: set n_neighbors"):
         geolap.LaplacianEigenmap(bandwidth=0.3, eigen_solver="lobpcg").fit(X)
     with pytest.raises(ValueError, match=r"eigen_solver must be .*'arpack'"):
         geolap.LaplacianEigenmap(bandwidth=0.3, eigen_solver="arpack").fit(X)

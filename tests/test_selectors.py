@@ -9,6 +9,7 @@ import geolap
 from geolap import Status, select_bandwidth
 from geolap.datasets import make_hourglass, make_sphere, make_swiss_roll, make_torus
 from geolap.engines import make_engine
+from geolap.points import Points
 from geolap.selectors import METHODS, resolve_bandwidth
 from geolap.selectors.reconstruction import reconstruction_errors
 from geolap.selectors.semigroup import semigroup_errors
@@ -152,14 +153,14 @@ def test_parameters_a_method_does_not_have_are_named():
 
 def test_a_bandwidth_may_be_a_number_a_name_or_a_selector():
     X = make_sphere(150, random_state=0).data
-    assert resolve_bandwidth(X, 0.3) == (0.3, None)
-    by_name = resolve_bandwidth(X, "median", random_state=0)
+    assert resolve_bandwidth(Points.of(X), 0.3) == (0.3, None)
+    by_name = resolve_bandwidth(Points.of(X), "median", random_state=0)
     assert by_name[0] == by_name[1].bandwidth == select_bandwidth(X, "median").bandwidth
-    assert resolve_bandwidth(X, geolap.NeighborDistance(5))[1].method == "knn"
+    assert resolve_bandwidth(Points.of(X), geolap.NeighborDistance(5))[1].method == "knn"
     with pytest.raises(TypeError, match=r"bandwidth must be a number, one of gc, .* or a selector; None was given"):
-        resolve_bandwidth(X, None)
+        resolve_bandwidth(Points.of(X), None)
     with pytest.raises(ValueError, match="bandwidth must be one of 'gc'"):
-        resolve_bandwidth(X, "best")
+        resolve_bandwidth(Points.of(X), "best")
 
 
 # The paper claims that at ε̂ the largest gap of the local singular values is that of the true dimension.
@@ -205,7 +206,7 @@ def test_singular_values_are_those_of_the_weighted_matrix():
     w = np.exp(-((X - X[3]) ** 2).sum(axis=1) / 1.5**2)
     p = w / w.sum()
     expected = np.linalg.svd(p[:, None] * (X - p @ X), compute_uv=False)
-    np.testing.assert_allclose(local_singular_values(X, [3], [1.5], 4)[0, 0], expected, rtol=1e-6)
+    np.testing.assert_allclose(local_singular_values(Points.of(X), [3], [1.5], 4)[0, 0], expected, rtol=1e-6)
 
 
 def test_the_range_where_the_dimension_is_seen_has_two_ends():

@@ -292,7 +292,7 @@ def _from_objects(A: np.ndarray, X: Any) -> np.ndarray:
     times = [str(name) for name, kind in getattr(X, "dtypes", {}).items() if getattr(kind, "kind", "") in "mM"]
     if times:
         raise TypeError(f"column {times[0]!r} holds times")
-    return X.to_numpy(float, na_value=np.nan) if type(X).__module__.startswith("pandas.") else A.astype(float)
+    return X.to_numpy(float, na_value=np.nan) if type(X).__module__.split(".")[0] == "pandas" else A.astype(float)
 
 
 def _no_numbers(A: np.ndarray) -> np.ndarray:

@@ -49,7 +49,7 @@ _BASIS = 60
 _RESTARTS, _FEW_RESTARTS = 3000, 30
 _FACTORIZED = 10_000
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
-_SAME, _ROUNDING = 1e-6, 1e-13
+_SAME, _ROUNDING = 1e-10, 1e-13
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
 
