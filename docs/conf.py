@@ -5,8 +5,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import geolap
+from geolap.choices import RULES
 
-sys.path.insert(0, str(Path(__file__).parent))  # for gallery_order.py
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # for gallery_order.py
+
+# The API page lists the rules that are registered.
+rules = "".join(f"   {rule.selector}\n" for name, rule in RULES.items() if name != "gc")
+page = (HERE / "_templates" / "api.rst").read_text(encoding="utf-8")
+(HERE / "api.rst").write_text(page.replace("   {{ rules }}\n", rules), encoding="utf-8")
 
 project = "geolap"
 author = "The geolap developers"
@@ -39,7 +46,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",  # the others are shown, not run
     "within_subsection_order": "gallery_order.GalleryOrder",
     "capture_repr": (),
-    "default_thumb_file": str(Path(__file__).parent / "images" / "idea_light.png"),
+    "default_thumb_file": str(HERE / "images" / "idea_light.png"),
     "download_all_examples": False,
     "abort_on_example_error": True,
     "thumbnail_size": (400, 280),

@@ -48,7 +48,7 @@ class Running:
     """How the command runs."""
 
     seed: Annotated[int, typer.Option(help="Of random choices.", min=0, max=2**32 - 1, **_PANEL)] = 0
-    n_jobs: Annotated[int | None, typer.Option(help="By default every core.", min=1, show_default=False, **_PANEL)] = None
+    n_jobs: Annotated[int | None, typer.Option(help="Threads; by default every core.", show_default=False, **_PANEL)] = None
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.", **_PANEL)] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The bare result, without notes and warnings.", **_PANEL)] = (
         False
@@ -224,8 +224,11 @@ def _limited_threads(n_jobs: int | None) -> Any:
         return nullcontext()
     from threadpoolctl import threadpool_limits
 
+    from ..specification import GraphSpec
+    from ..threads import thread_count
+
     import_module("geolap.selectors")  # only libraries that are loaded can be limited
-    return threadpool_limits(n_jobs)
+    return threadpool_limits(thread_count(GraphSpec(n_jobs=n_jobs).filled().n_jobs))
 
 
 def _say(text: str, title: str | None = None, style: str = "") -> None:
