@@ -32,6 +32,8 @@ _HELD_GPU, _HELD_CPU = 2**27, 2**22
 _FEW_DIMENSIONS = 32
 # Squarings of C, products with a block of vectors, and the vectors in the block beyond those needed.
 _SQUARINGS, _PRODUCTS, _MORE = 6, 3, 4
+# Eigenproblems that are solved together.
+_TOGETHER = 2**14
 # Residual over the eigengap at which a tangent direction is good enough.
 _ANGLE = 1e-6
 
@@ -217,7 +219,7 @@ def _leading_vectors(C: torch.Tensor, dim: int, guess: torch.Tensor) -> torch.Te
     C = C / torch.where(size > 0, size, 1.0)[:, None, None]
     r = C.shape[1]
     if r <= max(_FEW_DIMENSIONS, dim + _MORE):
-        return torch.linalg.eigh(C)[1][:, :, -dim:].flip(2).mT
+        return _eigh(C)[1][:, :, -dim:].flip(2).mT
     power = C
     for _ in range(_SQUARINGS):
         power = power @ power
@@ -227,7 +229,7 @@ def _leading_vectors(C: torch.Tensor, dim: int, guess: torch.Tensor) -> torch.Te
     block[:, :, 0] += guess * 1e3
     for _ in range(_PRODUCTS):
         block = _orthonormal(power @ _orthonormal(block))
-    theta, U = torch.linalg.eigh(block.mT @ C @ block)
+    theta, U = _eigh(block.mT @ C @ block)
     V = (block @ U).flip(2)[:, :, :dim]
     theta = theta.flip(1)
     residual = torch.linalg.norm(C @ V - V * theta[:, None, :dim], dim=1).max(dim=1).values
@@ -236,6 +238,12 @@ def _leading_vectors(C: torch.Tensor, dim: int, guess: torch.Tensor) -> torch.Te
         full = np.linalg.eigh(C[poor].cpu().numpy())[1][:, :, : -dim - 1 : -1]
         V[poor] = torch.as_tensor(np.ascontiguousarray(full), device=C.device)
     return V.mT
+
+
+def _eigh(C: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Eigenvalues and vectors of symmetric matrices (n, r, r), as many at once as the solvers of GPUs take."""
+    values, vectors = zip(*(torch.linalg.eigh(part) for part in C.split(_TOGETHER)), strict=True)
+    return torch.cat(values), torch.cat(vectors)
 
 
 def _orthonormal(block: torch.Tensor) -> torch.Tensor:
