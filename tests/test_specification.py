@@ -181,3 +181,9 @@ def test_training_points_are_kept_as_a_copy(sphere):
 def test_new_points_may_have_fewer_points_within_a_cutoff_than_neighbors(sphere):
     eigenmap = geolap.LaplacianEigenmap(bandwidth=0.3, cutoff=1.0, n_neighbors=40, disconnected="separate").fit(sphere)
     assert np.isfinite(eigenmap.transform(0.99 * sphere[:50])).all()
+
+
+def test_new_points_out_of_reach_are_told(sphere):
+    eigenmap = geolap.LaplacianEigenmap(bandwidth=0.3).fit(sphere)
+    with pytest.warns(UserWarning, match="2 of 5 have none at bandwidth 0.3"):
+        eigenmap.transform(np.vstack([sphere[:3], 4.0 * sphere[:2]]))
