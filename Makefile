@@ -1,4 +1,4 @@
-# make demo     choose a bandwidth for scikit-learn's digits
+# make demo     choose a bandwidth for scikit-learn's digits; data and report into demo
 # make quick    the tests that take a minute; they need neither torch, scanpy nor a browser
 # make test     the whole test suite
 # make oldest   the quick tests with the oldest versions that pyproject.toml allows
@@ -20,7 +20,8 @@ QUICK := -m 'not slow and not browser' --ignore tests/test_anndata.py --ignore t
 .PHONY: demo quick test oldest lint docs package reproduction browser bench clean
 
 demo: $(STAMP)-core
-	$(BIN)/python examples/plot_digits.py
+	mkdir -p demo
+	cd demo && ../$(BIN)/geolap demo --output digits.csv --report digits.html
 
 quick: $(STAMP)-quick
 	$(BIN)/python $(PYTEST) $(QUICK)
@@ -71,7 +72,7 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 $(STAMP)-core: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e '.[plot]'
+	$(BIN)/python -m pip install --quiet -e '.[cli,plot,report]'
 	touch $@
 
 $(STAMP)-quick: pyproject.toml | $(BIN)/python
@@ -87,4 +88,4 @@ $(STAMP)-docs: pyproject.toml | $(BIN)/python
 	touch $@ $(STAMP)-core
 
 clean:
-	rm -rf .venv .venv-oldest dist build docs/_build docs/api docs/auto_examples .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest demo dist build docs/_build docs/api docs/auto_examples .pytest_cache .mypy_cache .ruff_cache
