@@ -1,5 +1,9 @@
 """Odd input ends in a sentence or in the right answer: parameters of the wrong kind, extreme scales, equal eigenvalues."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,3 +86,38 @@ def test_equal_eigenvalues_have_the_same_vectors_for_any_number_of_threads():
         with threadpool_limits(threads):
             maps.append(geolap.LaplacianEigenmap(bandwidth=0.1).fit_transform(ring))
     np.testing.assert_allclose(maps[0], maps[1], atol=1e-9 * np.abs(maps[0]).max())
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("ending", [".mtx", ".npz", ".csv"])
+def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(ending, tmp_path):
+    import resource
+
+    np.save(tmp_path / "points.npy", SPHERE)
+    output = tmp_path / f"out{ending}"
+    output.write_text("as it was")
+    command = "embed" if ending == ".csv" else "laplacian"
+    process = subprocess.run(
+        [sys.executable, "-m", "geolap", command, tmp_path / "points.npy", "-b", "0.5", "-o", output],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)),
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 2
+    assert "must be written whole" in process.stderr
+    assert output.read_text() == "as it was"
+    assert {path.name for path in tmp_path.iterdir()} == {"points.npy", output.name}
+
+
+@pytest.mark.posix
+def test_a_full_standard_output_is_a_sentence(tmp_path):
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    np.save(tmp_path / "points.npy", SPHERE)
+    for options in ([], ["--json"]):
+        with full.open("w") as out:
+            command = [sys.executable, "-m", "geolap", "select", tmp_path / "points.npy", *options]
+            process = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True)
+        assert process.returncode == 2
+        assert process.stderr.strip() == "Error: The system refused: no space left on device."

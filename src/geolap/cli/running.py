@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib import import_module
@@ -85,8 +85,9 @@ class Answer:
 @contextmanager
 def on_interrupt() -> Iterator[None]:
     """Ctrl-C and requests to end are an exit code, whenever they come."""
-    if hasattr(signal, "SIGTERM"):
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.TERMINATED))
+    for name in ("SIGTERM", "SIGHUP"):  # not on every system
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: sys.exit(Exit.TERMINATED))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # of terminals that have no Greek letters
@@ -214,7 +215,9 @@ class Run:
     def _fail(self, sentence: str, code: Exit) -> NoReturn:
         _say(sentence, None if code is Exit.INTERRUPTED else "Error", "bold red")
         if self.as_json:
-            self._print_json(error=sentence, exit_code=int(code))
+            with suppress(OSError):  # standard output may be what failed
+                self._print_json(error=sentence, exit_code=int(code))
+                sys.stdout.flush()
         raise typer.Exit(int(code))
 
 

@@ -114,7 +114,8 @@ def write_matrix(path: _Place, matrix: Any, **beside: Any) -> None:
         if ending == ".npy":
             np.save(temporary, matrix)
         elif ending == ".mtx":
-            io.mmwrite(temporary, matrix)
+            with temporary.open("wb") as file:  # SciPy's own would not notice a full disk
+                io.mmwrite(file, matrix)
         else:  # the members that scipy.sparse.load_npz looks for, and ours
             csr = sparse.csr_array(matrix)
             parts = {"format": np.array(b"csr"), "shape": csr.shape, "data": csr.data, "_is_array": True}
