@@ -15,7 +15,7 @@ import geolap
 import reference
 from geolap.datasets import load_ssl_book, make_hourglass
 from geolap.engines import TiledEngine
-from measuring import best_of, hourglass, timed
+from measuring import best_of, hourglass, peak, timed
 
 
 def grid(X, n):
@@ -78,6 +78,16 @@ def memory():
     print(f"  {2**10 * float(done.stdout):.0f} MiB   (at most 1024), {seconds:.0f} s with start-up")
 
 
+def wide():
+    print("selection of wide points, rotated to rank: seconds, MiB above the data (5 directions and noise)")
+    for n, r in ((213, 1024), (200, 5000), (100, 20_000)):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n, 5)) @ rng.standard_normal((5, r)) + 0.3 * rng.standard_normal((n, r))
+        before = peak()
+        seconds = timed(geolap.GeometricConsistency(random_state=0).fit, X)[1]
+        print(f"  {n}×{r:<8}{seconds:6.1f} s{2**10 * (peak() - before):8.0f} MiB")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fast", action="store_true", help="leave out the plain reference")
@@ -87,4 +97,5 @@ if __name__ == "__main__":
     row_sums(1500, 241)
     row_sums(5000, 241)
     skipped_tiles()
+    wide()
     memory()
