@@ -25,7 +25,7 @@ SETS = ("digit1", "usps", "bci", "g241c", "g241d", "coil")
 
 
 def test_error(data, make):
-    """Per cent wrong on the unlabeled points, mean of the splits."""
+    """Percentage wrong on the unlabeled points, mean of the splits."""
     wrong = []
     for rows in data.splits:
         y = np.full(len(data.target), -1)

@@ -30,11 +30,11 @@ class Status(Enum):
         "Raise {n_sample}, or doubt that the data has a scale."
     )
     LOWER_END = Sentence(
-        "The curve falls towards the lower end of the range, where most points have no neighbors: no local scale was "
+        "The curve falls toward the lower end of the range, where most points have no neighbors: no local scale was "
         "found. Look for duplicates or quantized features."
     )
     UPPER_END = Sentence(
-        "The curve falls towards the upper end of the range: no minimum below the bound on locality. Raise {max_share} to "
+        "The curve falls toward the upper end of the range: no minimum below the bound on locality. Raise {max_share} to "
         "look further, and distrust what it finds there."
     )
     FALLS_APART = Sentence(

@@ -99,7 +99,7 @@ def map_views(points: np.ndarray, bandwidth: float, seed: int) -> tuple[tuple[Ma
 
 
 def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None) -> MapView:
-    """The largest component of a graph on its map, turned towards the reference so that the eye compares like with like."""
+    """The largest component of a graph on its map, turned toward the reference so that the eye compares like with like."""
     graph, components = model.graph_, model.n_graph_components_
     carriers = np.arange(graph.n_points) if model.landmarks_ is None else model.landmarks_
     largest = np.flatnonzero(model.component_labels_ == 0)
