@@ -100,7 +100,7 @@ def search():
             best = {key: round(value, 3) for key, value in found.best_params_.items()}
             gain = found.gain_
             print(
-                f"{name:<8}{found.best_score_ + gain.distortion:>7.4f} →{found.best_score_:>7.4f}  "
+                f"{name:<8}{found.best_score_ + gain.score:>7.4f} →{found.best_score_:>7.4f}  "
                 f"{'clear' if gain.clear else 'not clear':<10}{best}, {len(found.surface_)} tried, {seconds:.0f} s"
             )
 
