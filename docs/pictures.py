@@ -36,9 +36,9 @@ def draw_idea(colors):
     selection = geolap.select_bandwidth(X, n_sample=None, random_state=0)
     eps = selection.bandwidth
     scenes = [
-        (eps / 12.0, "too small", "hardly any neighbors", 1.0, "right"),
+        (eps / 12.0, "too small", "points have no neighbors", 1.0, "right"),
         (eps, "ε̂", "neighbors along the curve", 0.16, "center"),
-        (4.0 * eps, "too large", "the next turn of the spiral counts as near", 0.02, "left"),
+        (4.0 * eps, "too large", "the next turn counts as near", 0.02, "left"),
     ]
     figure = plt.figure(figsize=(9, 5.1), layout="constrained")
     figure.patch.set_alpha(0.0)
@@ -57,9 +57,9 @@ def draw_idea(colors):
         ax.set_aspect("equal")
         ax.set_axis_off()
     ax = figure.add_subplot(grid[1, :])
-    ax.semilogx(selection.bandwidths, selection.scores, color=ink, lw=1.6)
+    ax.loglog(selection.bandwidths, selection.scores, color=ink, lw=1.6)
     for column, (at, name, _, _, side) in enumerate(scenes):
-        height = np.interp(np.log(at), np.log(selection.bandwidths), selection.scores)
+        height = np.exp(np.interp(np.log(at), np.log(selection.bandwidths), np.log(selection.scores)))
         color = orange if column == 1 else blue
         ax.plot(at, height, "o", color=color, ms=8, zorder=3)
         ax.annotate(
@@ -73,7 +73,9 @@ def draw_idea(colors):
         )
     ax.set_xlabel("bandwidth ε", color=ink)
     ax.set_ylabel("distortion D(ε)", color=ink)
-    ax.set_ylim(0, 1.1)
+    ax.set_ylim(0.06, 1.1)
+    ax.set_yticks([0.1, 0.2, 0.5, 1.0], ["0.1", "0.2", "0.5", "1"])
+    ax.set_yticks([], minor=True)
     ax.set_xlim(0.01, selection.bandwidths[-1])
     ax.patch.set_alpha(0.0)
     for edge in ("top", "right"):
