@@ -78,6 +78,7 @@ def test_boxes_miss_no_point_in_reach(rng):
         assert len(near) < 2500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("r", [3, 13, 150])
 def test_D_is_that_of_the_tiled_engine(dim, r):

@@ -33,6 +33,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The graph should be connected", "ignore:Every component of the graph")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda e: EXPECTED.get(type(e).__name__, {}))
 def test_scikit_learn_contract(estimator, check):

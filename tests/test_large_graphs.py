@@ -110,6 +110,7 @@ def test_faiss_finds_neighbors_at_exact_distances(monkeypatch):
     assert not (columns == np.arange(3000)[:, None]).any()
 
 
+@pytest.mark.slow
 def test_as_many_neighbors_as_fit(monkeypatch):
     monkeypatch.setattr(build, "_MOST_ENTRIES", 10**5)
     X = make_hourglass(5500, noise=0.01, random_state=0).data
@@ -124,6 +125,7 @@ def sphere():
     return make_sphere(6000, random_state=0).data
 
 
+@pytest.mark.slow
 def test_a_map_by_landmarks_is_the_map(sphere):
     before = sphere.copy()
     full = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.3).fit(sphere)

@@ -56,6 +56,7 @@ def test_landmarks_at_one_place_are_refused():
         geolap.LaplacianEigenmap(n_landmarks=5, bandwidth=1.0, random_state=0).fit(X)
 
 
+@pytest.mark.slow
 def test_half_precision_tensors_are_points():
     torch = pytest.importorskip("torch")
     expected = geolap.select_bandwidth(torch.tensor(SPHERE).bfloat16().float(), random_state=0).bandwidth
@@ -88,6 +89,7 @@ def test_equal_eigenvalues_have_the_same_vectors_for_any_number_of_threads():
     np.testing.assert_allclose(maps[0], maps[1], atol=1e-9 * np.abs(maps[0]).max())
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 @pytest.mark.parametrize("ending", [".mtx", ".npz", ".csv"])
 def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(ending, tmp_path):
@@ -109,6 +111,7 @@ def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(ending, tmp_path
     assert {path.name for path in tmp_path.iterdir()} == {"points.npy", output.name}
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_a_full_standard_output_is_a_sentence(tmp_path):
     full = Path("/dev/full")

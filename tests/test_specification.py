@@ -68,6 +68,7 @@ def test_a_copied_estimator_refits_with_a_selector_that_agrees(copied, sphere):
     assert copied(estimator).fit(sphere).bandwidth_ == estimator.fit(sphere).bandwidth_
 
 
+@pytest.mark.slow
 def test_an_estimator_refits_in_a_worker_process(sphere):
     estimator = geolap.GraphLaplacian(
         geolap.GeometricConsistency(renormalization=0.5, n_sample=50, random_state=0), renormalization=0.5
@@ -109,6 +110,7 @@ def test_a_restricted_search_visits_all_pairs_if_it_must(sphere, monkeypatch):
     assert all(asked)
 
 
+@pytest.mark.slow
 def test_regional_scales_are_accepted_everywhere(sphere):
     settings = {"local_scale": "regional", "random_state": 0}
     geolap.distortion(sphere, 0.4, n_sample=20, **settings)

@@ -65,6 +65,7 @@ def test_layers_only_look_down(path):
         assert LEVEL[name] <= own, f"{path} imports {name}, which stands above it"
 
 
+@pytest.mark.slow
 def test_results_are_shown_without_importing_a_display():
     import subprocess
     import sys
