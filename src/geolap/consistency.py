@@ -66,8 +66,6 @@ class Consistency:
 
     def curve(self, bandwidths: np.ndarray, neighbor_sums: np.ndarray | None = None) -> DistortionCurve:
         """D at the bandwidths; ``neighbor_sums`` (N, m), the row sums of W without the diagonal, if already known."""
-        if neighbor_sums is None and not self.engine.estimates:
-            neighbor_sums = self.engine.row_sums(bandwidths)
         local = self.engine.local_metrics(
             self.sample,
             bandwidths,

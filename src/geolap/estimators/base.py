@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..graphs.build import (
     BuiltGraph,
@@ -177,8 +177,7 @@ class GraphEstimator(BaseEstimator):
         )
 
     def _extended(self, X: Any, values: np.ndarray, groups: np.ndarray | None = None) -> Extension:
-        """Means of ``values`` over the neighbors of new points X."""
-        check_is_fitted(self)
+        """Means of ``values`` over the neighbors of new points X, of a fitted estimator."""
         if self._built.points is not None:
             new = Points.of(X, least=1).host
         else:

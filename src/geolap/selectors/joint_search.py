@@ -8,7 +8,7 @@ so that differences between parameters are paired and their noise is known.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
 from numbers import Integral, Real
 from typing import Any, Self
@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from ..graphs.neighbors import nearest_pairs
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..pairs import Pairs
 from ..points import Points
@@ -166,7 +165,7 @@ class _Trial:
     def __init__(self, points: Points, selector: GeometricConsistency, bandwidths: Any, seed: int) -> None:
         self.points, self.selector, self.bandwidths, self.seed = points, selector, bandwidths, seed
         self.tried: list[tuple[dict, Selection]] = []
-        self._known: dict[int, Pairs] = {}
+        self._known: dict[int, Pairs | None] = {}
 
     @property
     def best(self) -> tuple[dict, Selection]:
@@ -193,7 +192,7 @@ class _Trial:
         if spec.n_neighbors is None:
             return skeleton_of(self.points, spec, random_state=self.seed)
         if spec.n_neighbors not in self._known:
-            self._known[spec.n_neighbors] = nearest_pairs(self.points, spec.n_neighbors, n_jobs=spec.n_jobs)
+            self._known[spec.n_neighbors] = skeleton_of(self.points, replace(spec, local_scale=None)).pairs
         scale = resolve_scale(self.points, spec.local_scale, random_state=self.seed, n_jobs=spec.n_jobs)
         return Skeleton(spec, self._known[spec.n_neighbors], scale)
 
