@@ -25,7 +25,7 @@ LAYERS = [
         "tangent",
         "threads",
     },
-    {"points", "pairs"},
+    {"points", "pairs", "features"},
     {"validation"},
     {"specification"},
     {"engines"},

@@ -12,7 +12,8 @@ __all__ = ["Sentence", "python_name"]
 class Sentence(str):
     """A message from a template.  ``{word}`` is a value given by keyword, or else the name of a parameter.
 
-    ``{parameter=value}`` is a parameter at a value.
+    ``{parameter=value}`` is a parameter at a value, and ``{parameter|words}`` an option of the shell, with the words for it
+    where there is no such option.
 
     Examples
     --------
@@ -21,6 +22,8 @@ class Sentence(str):
     "3 points are joined: raise n_neighbors, or use disconnected='separate'."
     >>> advice.named(lambda name, value: f"--{name} {value}" if value else f"--{name}")
     '3 points are joined: raise --n_neighbors, or use --disconnected separate.'
+    >>> print(Sentence("Use {standardize|a scaler}."))
+    Use a scaler.
     """
 
     template: str
@@ -56,5 +59,7 @@ class _Words(dict):
         self._name = name
 
     def __missing__(self, key: str) -> str:
+        key, _, words = key.partition("|")
         parameter, _, value = key.partition("=")
-        return self._name(parameter, value or None)
+        name = self._name(parameter, value or None)
+        return words if words and name == python_name(parameter, value or None) else name

@@ -1,0 +1,203 @@
+"""Features: what is odd about the columns of a table, before distances are taken from it.
+
+One look at the points as they were given, on no more rows and entries than a moment allows:
+
+* one feature has nearly all of the variance, so its unit decides every distance;
+* a column counts the rows, or holds classes;
+* all values lie on a coarse grid, or many rows are copies.
+
+Nothing is changed, and nothing is known for certain: whoever knows the data decides.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .points import spread_rows
+from .sentences import Sentence
+
+__all__ = ["Remark", "feature_remarks"]
+
+# Most rows and entries that are looked at, and fewest rows; rows in which every column is asked whether it has few values.
+_ROWS, _ENTRIES, _FEWEST, _FIRST = 20_000, 4_000_000, 20, 1000
+# Share of the variance from which one feature dominates, and of the rows from which copies are told.
+_DOMINANT, _COPIES = 0.9, 0.05
+# Most values of a column of classes, fewest rows for each of them, and which share of the other columns must have fractions.
+_CLASSES, _ROWS_EACH, _FRACTIONS = 20, 10, 0.75
+# Most values of each feature on a coarse grid.
+_COARSE = 10
+# Whole numbers are exact up to here.
+_EXACT = 2.0**53
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to know about the features.
+
+    Attributes
+    ----------
+    kind : {"index", "label", "dominant", "discrete", "duplicates"}
+    text : Sentence
+        What was seen and what to do about it.  Its value ``feature`` is the number of the feature, if there is one.
+    feature : int or None
+        Which feature, counted from 0.
+    share : float or None
+        Of a feature its share of the total variance; of duplicates the share of rows that repeat others.
+    """
+
+    kind: str
+    text: Sentence
+    feature: int | None = None
+    share: float | None = None
+
+
+def feature_remarks(X: np.ndarray) -> tuple[Remark, ...]:
+    """What is odd about the points X (n_points, n_features), as they were given; most often nothing.
+
+    Examples
+    --------
+    >>> mm_and_km = np.column_stack([1000.0 * np.sin(np.arange(100)), np.cos(np.arange(100))])
+    >>> [(remark.kind, remark.feature) for remark in feature_remarks(mm_and_km)]
+    [('dominant', 0)]
+    """
+    n, r = X.shape
+    if n < _FEWEST or r == 0:
+        return ()
+    rows = spread_rows(n, min(_ROWS, max(5 * _FEWEST, _ENTRIES // r)))
+    with np.errstate(all="ignore"):
+        some = np.asarray(X[rows], dtype=np.float64) + 0.0  # there is no −0
+        if not np.isfinite(some).all():
+            return ()
+        columns = _Columns(some, rows)
+        counts = columns.that_count_rows()
+        label = columns.label()
+        told = {*counts, *([] if label is None else [label])}
+        remarks = [_index(columns, feature) for feature in counts]
+        remarks += [] if label is None else [_label(columns, label)]
+        remarks += _dominant(columns, told) + _discrete(columns, n) + _duplicates(some)
+    return tuple(remarks)
+
+
+class _Columns:
+    """Some rows of the points, and what is known of each column."""
+
+    def __init__(self, some: np.ndarray, rows: np.ndarray) -> None:
+        self.some, self.rows = some, rows
+        low, high = some.min(axis=0), some.max(axis=0)
+        self.varies = low < high
+        self.whole = (np.maximum(-low, high) <= _EXACT) & (np.rint(some) == some).all(axis=0)
+        self.shares = _shares(some)
+        first = np.sort(some[spread_rows(len(some), _FIRST)], axis=0)
+        self.few = (np.diff(first, axis=0) > 0).sum(axis=0) < _CLASSES
+
+    def values(self, feature: int) -> np.ndarray:
+        """The different values of a column, ascending."""
+        return np.unique(self.some[:, feature])
+
+    def that_count_rows(self) -> list[int]:
+        """Columns of whole numbers at equal steps; none if all columns are so, as then they are the data."""
+        some, rows = self.some, self.rows
+        step = (some[1] - some[0]) / (rows[1] - rows[0])
+        possible = np.flatnonzero(self.varies & self.whole & (step != 0) & (np.rint(step) == step))
+        counts = [int(j) for j in possible if (some[:, j] - some[0, j] == step[j] * (rows - rows[0])).all()]
+        return counts if len(counts) < self.varies.sum() else []
+
+    def label(self) -> int | None:
+        """The one column of a few consecutive whole numbers, or of two, among columns with fractions."""
+        possible = np.flatnonzero(self.varies & self.whole & self.few)
+        others = self.varies.sum() - 1
+        if len(possible) != 1 or others < 1 or (self.varies & ~self.whole).sum() < _FRACTIONS * others:
+            return None
+        values = self.values(possible[0])
+        close = values[-1] - values[0] == len(values) - 1 or (len(values) == 2 and values[-1] - values[0] == 2)
+        return int(possible[0]) if close and len(values) <= min(_CLASSES, len(self.some) / _ROWS_EACH) else None
+
+
+def _shares(some: np.ndarray) -> np.ndarray:
+    """Each column's share of the total variance, for any magnitude of the data."""
+    halves = 0.5 * some
+    halves -= 0.5 * some[len(some) // 2]  # half the differences never overflow
+    largest = np.abs(halves).max()
+    if largest == 0:
+        return np.zeros(some.shape[1])
+    halves /= largest
+    variances = halves.var(axis=0)
+    return variances / variances.sum()
+
+
+def _index(columns: _Columns, feature: int) -> Remark:
+    text = Sentence(
+        "Feature {feature} changes by the same amount from each row to the next, as row numbers do: unless it was measured, "
+        "use {drop|the other columns}.",
+        feature=feature,
+    )
+    return Remark("index", text, feature, float(columns.shares[feature]))
+
+
+def _label(columns: _Columns, feature: int) -> Remark:
+    text = Sentence(
+        "Feature {feature} takes only {values} values, all whole numbers, while most others have fractions: if it holds "
+        "classes, it belongs in {labels|y}.",
+        feature=feature,
+        values=len(columns.values(feature)),
+    )
+    return Remark("label", text, feature, float(columns.shares[feature]))
+
+
+def _dominant(columns: _Columns, told: set[int]) -> list[Remark]:
+    """The feature with nearly all of the variance, unless something else is wrong with it."""
+    feature = int(np.argmax(columns.shares))
+    share = float(columns.shares[feature])
+    if columns.varies.sum() < 2 or share <= _DOMINANT or feature in told:
+        return []
+    text = Sentence(
+        "Feature {feature} has {percent} of the variance, so it alone decides the distances: if the features have different "
+        "units, use {standardize|scikit-learn's StandardScaler} first.",
+        feature=feature,
+        percent=_percent(share),
+    )
+    return [Remark("dominant", text, feature, share)]
+
+
+def _discrete(columns: _Columns, n_points: int) -> list[Remark]:
+    """Whether all values lie on a grid so coarse that a point has fewer distances than there are points.
+
+    On a grid of step g, where column j spans k_j steps, squared distances are g² times whole numbers up to Σ k_j².
+    """
+    features = np.flatnonzero(columns.varies).tolist()
+    if not features or not columns.few[features].all():
+        return []
+    values = [columns.values(feature) for feature in features]
+    most = max(map(len, values))
+    if most > _COARSE:
+        return []
+    step = min(float(np.diff(v).min()) for v in values)
+    places = [(v - v[0]) / step for v in values]
+    distances = 1.0 + float(sum(np.rint(p[-1]) ** 2 for p in places))
+    on_grid = all(np.allclose(p, np.rint(p), rtol=0, atol=1e-6) for p in places)
+    if not (on_grid and distances < n_points):  # also where the steps overflow
+        return []
+    text = Sentence(
+        "No feature takes more than {values} values, so distances take at most {distances}, none between 0 and {step:.3g}: "
+        "trust the bandwidth less, or add features with finer values.",
+        values=most,
+        distances=int(distances),
+        step=step,
+    )
+    return [Remark("discrete", text)]
+
+
+def _duplicates(some: np.ndarray) -> list[Remark]:
+    share = (len(some) - len({row.tobytes() for row in some})) / len(some)
+    if share <= _COPIES:
+        return []
+    text = Sentence(
+        "{percent} of the points repeat others: remove the copies, unless they were measured separately.",
+        percent=_percent(share),
+    )
+    return [Remark("duplicates", text, share=share)]
+
+
+def _percent(share: float) -> str:
+    """A share below one, rounded without becoming one."""
+    return f"{min(100.0 * share, 99.9):.3g} %"
