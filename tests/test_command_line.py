@@ -14,12 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.preprocessing import StandardScaler
 
 import geolap
 from geolap.choices import ENGINES, RULES
 from geolap.cli.commands import app
 from geolap.cli.options import FORMATS as FORMAT_CHOICES
-from geolap.cli.preparing import warn_of_pairs
+from geolap.cli.options import Reading
+from geolap.cli.preparing import read_points, warn_of_pairs
 from geolap.cli.running import Run
 from geolap.datasets import make_sphere
 from geolap.files import FORMATS, FileError
@@ -81,6 +83,59 @@ def test_select_is_what_the_library_selects(run, sphere):
     assert result["interval"] == list(expected.interval)
     assert result["status"] == expected.status.name.lower()
     np.testing.assert_array_equal(result["curve"]["scores"], expected.scores)
+
+
+def test_standardized_points_are_those_of_scikit_learn(run, sphere, tmp_path):
+    table = pd.read_csv(sphere, index_col="place").assign(x1=lambda t: 1e6 + 1000 * t.x1, same=0.1)
+    table.to_csv(tmp_path / "units.csv")
+    X = table[["x0", "x1", "x2", "same"]].to_numpy()
+    scaled = StandardScaler().fit_transform(X)
+    expected = geolap.select_bandwidth(scaled, random_state=0)
+    code, out, err = run("select", tmp_path / "units.csv", "--standardize", "--labels", "side", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["result"]["bandwidth"] == pytest.approx(expected.bandwidth, rel=1e-6)
+    assert document["result"]["bandwidth"] != pytest.approx(geolap.select_bandwidth(X, random_state=0).bandwidth, rel=0.5)
+    assert document["data"]["columns"] == ["x0", "x1", "x2", "same"]
+    assert document["data"]["notes"][-2:] == [
+        "Every feature was scaled to mean 0 and standard deviation 1; bandwidths are in this unit.",
+        "Feature without variance, now 0: 'same'.",
+    ]
+    assert err.splitlines()[-1] == "Note: Feature without variance, now 0: 'same'."
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e300, 1e-300])
+@pytest.mark.parametrize("kind", [float, np.float32, int])
+def test_any_numbers_are_standardized(unit, kind, tmp_path):
+    X = np.round(100 * np.random.default_rng(0).normal(size=(40, 4))).astype(kind)
+    X[:, 2] = 7
+    expected = StandardScaler().fit_transform(X.astype(float))
+    np.save(tmp_path / "x.npy", X * np.array([unit, 1, unit, 1e3]) if kind is float else X)
+    table = read_points(Run("select"), str(tmp_path / "x.npy"), Reading(standardize=True), None)
+    np.testing.assert_allclose(table.points, expected, atol=1e-12)
+    assert not table.points[:, 2].any()
+    assert table.notes[-1] == "Feature without variance, now 0: '2'."
+
+
+def test_rows_that_are_left_out_do_not_count_for_the_scale(run, tmp_path):
+    (tmp_path / "x.csv").write_text("a,b,kind\n1.5,2,x\n2,1,x\n3,3,y\n4,4.5,y\n1e9,,y\n")
+    options = ("--standardize", "--missing", "rows", "--labels", "kind", "--bandwidth", 1)
+    for command in ("embed", "laplacian", "classify"):
+        where = tmp_path / ("L.npy" if command == "laplacian" else f"{command}.csv")
+        code, _, err = run(command, tmp_path / "x.csv", *options, "-o", where, *(["-d", 1] if command == "embed" else []))
+        assert code == 0
+        assert "1 of 5 rows with missing values were left out." in err
+    X = StandardScaler().fit_transform([[1.5, 2], [2, 1], [3, 3], [4, 4.5]])
+    L = geolap.GraphLaplacian(bandwidth=1.0).fit(X).laplacian_
+    np.testing.assert_allclose(np.load(tmp_path / "L.npy"), L, atol=1e-12)
+    assert run("compare", tmp_path / "x.csv", "--standardize", "--missing", "rows", "-m", "median")[0] == 0
+
+
+def test_what_is_wrong_with_points_is_said_before_they_are_standardized(run, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((30, 2)))
+    code, _, err = run("select", tmp_path / "x.npy", "--standardize")
+    assert code == 2
+    assert "At least three distinct points are needed" in err
 
 
 def test_json_is_one_document_without_nan(run, sphere):
@@ -273,13 +328,13 @@ def test_advice_names_options_as_the_shell_writes_them(status, run, sphere, monk
 def test_errors_and_warnings_name_options_as_the_shell_writes_them(run, sphere, tmp_path, monkeypatch):
     def told(*_, **__):
         warnings.warn(Sentence("{n} points: raise {n_neighbors}, or {disconnected=separate}.", n=3), stacklevel=1)
-        raise ValueError(Sentence("Lower {n_sample} or {K}; column {name}.", name="'n_sample'"))
+        raise ValueError(Sentence("Lower {n_sample} or {K|k}, {drop|some}, {drop=a|all}; {name}.", name="'n_sample'"))
 
     monkeypatch.setattr("geolap.selectors.GeometricConsistency.select", told)
     _, _, err = run("embed", sphere, "-o", tmp_path / "m.csv", "--drop", "side,city")
     warning, error = err.splitlines()[-2:]
     assert warning == "Warning: 3 points: raise --n-neighbors, or --disconnected separate."
-    assert error == "Error: Lower --n-sample or K; column 'n_sample'."
+    assert error == "Error: Lower --n-sample or k, --drop, --drop a; 'n_sample'."
 
 
 def test_an_unknown_option_is_exit_code_2(run, sphere):

@@ -71,7 +71,9 @@ def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, cl
     from ..files import read_table
 
     given = vars(reading) | {"separator": _separator(reading.separator), "decimal": _decimal(reading.decimal)}
-    table = read_table(file, labels=labels, classes=classes, max_bytes=_bytes(given.pop("max_size")), **given)
+    standardize, most = given.pop("standardize"), _bytes(given.pop("max_size"))
+    table = read_table(file, labels=labels, classes=classes, max_bytes=most, **given)
+    table = _standardized(table) if standardize else table
     for text in table.notes:
         run.note(text)
     return table
@@ -138,6 +140,32 @@ def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> N
         run.note(
             f"All pairs of {n_points} points are visited by {', '.join(long)}, which takes long: -m names rules to run."
         )
+
+
+def _standardized(table: "Table") -> "Table":
+    """The table with each feature at mean 0 and standard deviation 1; one that does not vary is 0."""
+    from dataclasses import replace
+
+    import numpy as np
+    from sklearn.preprocessing import StandardScaler
+
+    from ..files.table import listed
+    from ..memory import require_memory
+    from ..points import Points
+
+    given = Points.of(table.points).given  # what is wrong with points is said of those in the file
+    require_memory(24.0 * given.size, "Standardizing", "leave out {standardize}, and write a standardized file elsewhere")
+    X = np.array(given, dtype=float)
+    largest = np.maximum(-X.min(axis=0), X.max(axis=0))
+    np.ldexp(X, -np.frexp(largest)[1], out=X)  # powers of two round nothing, and then squares do not overflow
+    X = StandardScaler(copy=False).fit_transform(X)
+    constant = np.flatnonzero(X.std(axis=0) < 0.5)
+    X[:, constant] = 0.0  # but for rounding they are
+    notes = ["Every feature was scaled to mean 0 and standard deviation 1; bandwidths are in this unit."]
+    if len(constant):
+        names = constant if table.columns is None else [table.columns[feature] for feature in constant]
+        notes.append(f"{'Features' if len(constant) > 1 else 'Feature'} without variance, now 0: {listed(names)}.")
+    return replace(table, points=X, notes=(*table.notes, *notes))
 
 
 def _separator(text: str | None) -> str | None:
