@@ -3,26 +3,54 @@
 .. math:: \\hat ε = \\arg\\min_ε D(ε)
 
 (equation 8 of the paper) within the range from ε_min, where nearly all points have lost their neighbors, to ε_max, the root
-mean square distance, and below the bound on locality: scan, refine, choose.
+mean square distance, and below the bound on locality: scan, decide how many directions are compared, ask as many evaluation
+points as the decision needs where minima compete, refine, choose.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from .consistency import Consistency
-from .search import ROUGH_TOLERANCE, TOLERANCE, Curve, choose, minima_of, refine, resampled_interval
+from .consistency import Consistency, DistortionCurve
+from .neighborhoods import Neighborhoods
+from .search import (
+    ROUGH_TOLERANCE,
+    STEPS_PER_OCTAVE,
+    TOLERANCE,
+    Curve,
+    choose,
+    contenders,
+    local_minima,
+    minima_of,
+    refine,
+    resampled_choices,
+    resampled_interval,
+)
 from .search_range import falls_apart, locality_bound, search_grid
 from .selection import Selection, Status
 
 __all__ = ["least_distortion"]
+
+# Evaluation points are enough when 95 % of resamples choose within this factor of one another, or lose no more than this
+# share of D by their choice.
+_PRECISE, _LOSS = 1.1, 0.002
+# Their number grows at least by the first factor, to see whether a minimum is one by the second, at most by the third.
+_LEAST_MORE, _MORE_TO_SEE, _MOST_MORE = 1.5, 2.0, 8.0
+# All are asked instead of more than one in this many.
+_NEARLY_ALL = 2
+# Where minima compete, bandwidths are evaluated in steps of this share of those of the scan.
+_FINER = 3
 
 
 def least_distortion(
     problem: Consistency,
     n_points: int,
     *,
+    n_first: int | None = None,
+    neighborhoods: Callable[[float], Neighborhoods] | None = None,
+    any_directions: bool = False,
     rule: str = "global",
     max_share: float = 0.2,
     smooth_sums: bool = True,
@@ -33,8 +61,15 @@ def least_distortion(
     Parameters
     ----------
     problem : Consistency
+        Its sample holds the evaluation points in the order in which they are asked.
     n_points : int
         N, of which the evaluation points are a sample.
+    n_first : int, optional
+        Evaluation points in the scan; the others are asked only where minima compete.  By default all are in the scan.
+    neighborhoods : callable, optional
+        What neighborhoods are like at a bandwidth.
+    any_directions : bool
+        Compare as many directions as the neighborhoods have at ε̂, instead of those of the problem.
     rule : {"global", "first"}
     max_share : float
         Bound on locality.
@@ -44,26 +79,32 @@ def least_distortion(
     random_state : RandomState
         Draws the resamples behind the interval.
     """
-    engine, sample = problem.engine, problem.sample
-    nearest = engine.nearest(sample)
+    engine, n_first = problem.engine, n_first or len(problem.sample)
+    first = problem.sample[:n_first]
+    nearest = engine.nearest(first)
     bandwidths = search_grid(engine, nearest, n_points)
-    sums = None if engine.estimates else engine.row_sums(bandwidths)
-    scan = problem.curve(bandwidths, sums)
+    values = _Values(problem, bandwidths, smooth_sums)
+    scan = values.at(first, bandwidths)
     share = np.median(scan.effective_neighbors, axis=0) / n_points
     bound = locality_bound(bandwidths, scan.effective_neighbors, n_points, max_share)
-    between = _Between(bandwidths, sums) if sums is not None and smooth_sums else None
+    if any_directions and neighborhoods is not None:
+        problem, scan = _directions(problem, scan, values, neighborhoods, rule=rule, bound=bound)
+        values.problem = problem
+    curve = Curve(bandwidths, scan.per_point)
+    if n_first < len(problem.sample):
+        curve = _asked(curve, values, rule=rule, bound=bound, random_state=random_state)
+        rivals = contenders(curve, rule=rule, bound=bound)
+    elif engine.estimates:
+        rivals = contenders(curve, rule=rule, bound=bound)
+    else:
+        rivals = local_minima(curve.mean)
+    sample = problem.sample[: len(curve.values)]
 
     def refined(new: np.ndarray) -> np.ndarray:
-        return problem.curve(new, None if between is None else between(new)).per_point
+        return values.at(sample, new).per_point
 
-    curve = refine(
-        Curve(bandwidths, scan.per_point),
-        refined,
-        sparing=engine.estimates,
-        rule=rule,
-        bound=bound,
-        tolerance=ROUGH_TOLERANCE if engine.estimates else TOLERANCE,
-    )
+    tolerance = ROUGH_TOLERANCE if engine.estimates else TOLERANCE
+    curve = refine(curve, refined, rivals, tolerance=tolerance)
     minima = tuple(
         replace(m, share=float(np.interp(np.log(m.bandwidth), np.log(bandwidths), share))) for m in minima_of(curve, bound)
     )
@@ -72,11 +113,13 @@ def least_distortion(
         bandwidth = bound
         curve = curve.joined(Curve(np.array([bound]), refined(np.array([bound]))))
     interval = resampled_interval(curve, bandwidth, minima, rule=rule, bound=bound, random_state=random_state)
+    if interval is not None:  # minima are known to the tolerance only
+        interval = min(interval[0], bandwidth * np.exp(-tolerance)), max(interval[1], bandwidth * np.exp(tolerance))
     if interval is not None and status is Status.INTERIOR:
         low, high = interval
         if sum(m.clear and low <= m.bandwidth <= high for m in minima) > 1:
             status = Status.SEVERAL
-    if status in (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE) and falls_apart(nearest, bandwidth):
+    if status in _TURNING and falls_apart(nearest, bandwidth):
         status = Status.FALLS_APART
     return Selection(
         bandwidth=bandwidth,
@@ -87,6 +130,7 @@ def least_distortion(
         status=status,
         method="gc" if problem.dual else "gc_inverse",
         bound=bound,
+        neighborhoods=None if neighborhoods is None else neighborhoods(bandwidth),
         details={
             "working_dim": problem.working_dim,
             "scanned": bandwidths,
@@ -97,6 +141,127 @@ def least_distortion(
             "degree_error": scan.degree_error,
         },
     )
+
+
+_TURNING = (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE)
+
+
+def _directions(
+    problem: Consistency,
+    scan: DistortionCurve,
+    values: "_Values",
+    neighborhoods: Callable[[float], Neighborhoods],
+    *,
+    rule: str,
+    bound: float,
+) -> tuple[Consistency, DistortionCurve]:
+    """The problem with as many directions as neighborhoods have at its own ε̂, and its scan; as it is if there is none.
+
+    From the minima of one direction, the lowest first, and from the bound: compare as many directions as most points see there, choose again,
+    and look again, until what they see is what was compared.
+    """
+    curve = Curve(scan.bandwidths, scan.per_point)
+    minima = sorted((m for m in minima_of(curve, bound) if m.local), key=lambda m: m.score)
+    for start in [*(m.bandwidth for m in minima), bound]:
+        seen, tried = neighborhoods(start).directions, {1}
+        while seen is not None and seen not in tried:
+            tried.add(seen)
+            more = replace(problem, working_dim=seen)
+            found = values.at(scan.sample, scan.bandwidths, more)
+            again = Curve(scan.bandwidths, found.per_point)
+            bandwidth, status = choose(again, minima_of(again, bound), rule=rule, bound=bound)
+            there = neighborhoods(bandwidth)
+            if status in _TURNING and there.vote == more.working_dim:
+                return more, found
+            seen = there.directions if status in _TURNING else None
+        if seen == 1:
+            break
+    return problem, scan
+
+
+def _asked(
+    curve: Curve, values: "_Values", *, rule: str, bound: float, random_state: np.random.RandomState
+) -> Curve:
+    """The scan with values around its competing minima, at as many evaluation points as it takes to decide."""
+    scanned, sample, n = curve.bandwidths, values.problem.sample, len(curve.values)
+    while True:
+        rivals = contenders(curve, rule=rule, bound=bound)
+        if not rivals:
+            return curve
+        curve = values.filled(curve, _around(scanned, curve.bandwidths[rivals]), sample[:n])
+        needed = _needed(curve, rule=rule, bound=bound, random_state=random_state)
+        if needed <= n or n == len(sample):
+            return curve
+        n = needed if _NEARLY_ALL * needed < len(sample) else len(sample)
+
+
+def _around(scanned: np.ndarray, minima: np.ndarray) -> np.ndarray:
+    """Bandwidths up to two scanned steps on both sides of some minima, the inner ones in finer steps."""
+    places = np.abs(np.log(scanned[:, None] / minima)).argmin(axis=0)
+    coarse, fine = (places[:, None] + np.arange(-2, 3)) * _FINER, places[:, None] * _FINER + np.arange(-_FINER, _FINER + 1)
+    chosen = np.unique(np.concatenate([coarse, fine], axis=None))
+    chosen = chosen[(chosen >= 0) & (chosen <= _FINER * (len(scanned) - 1))]
+    return scanned[chosen // _FINER] * 2.0 ** (chosen % _FINER / (_FINER * STEPS_PER_OCTAVE))
+
+
+def _needed(curve: Curve, *, rule: str, bound: float, random_state: np.random.RandomState) -> int:
+    """How many evaluation points the decision needs, to judge by those it has."""
+    n = len(curve.values)
+    minima = minima_of(curve, bound)
+    bandwidth, _ = choose(curve, minima, rule=rule, bound=bound)
+    score = next((m.score for m in minima if m.bandwidth == bandwidth), -np.inf)
+    if any(m.local and not m.clear and m.score < score for m in minima):
+        return int(_MORE_TO_SEE * n)  # a lower minimum that is within noise: is it one?
+    chosen = resampled_choices(curve, bandwidth, minima, rule=rule, random_state=random_state)
+    if chosen is None:
+        return n
+    low, high = np.quantile(chosen, [0.025, 0.975])
+    full = curve.rows == n
+    D = np.interp(np.log(chosen), np.log(curve.bandwidths[full]), curve.mean[full])
+    loss = np.quantile(D, 0.95) / np.interp(np.log(bandwidth), np.log(curve.bandwidths[full]), curve.mean[full]) - 1.0
+    times = min((np.log(high / low) / np.log(_PRECISE)) ** 2, loss / _LOSS)
+    return n if times <= 1.0 else int(np.ceil(n * np.clip(times, _LEAST_MORE, _MOST_MORE)))
+
+
+class _Values:
+    """D at some evaluation points and bandwidths, with the row sums that it needs computed once."""
+
+    def __init__(self, problem: Consistency, bandwidths: np.ndarray, smooth_sums: bool) -> None:
+        self.problem = problem
+        engine = problem.engine
+        self._sums: dict[float, np.ndarray] = {}
+        self._between: _Between | None = None
+        if not engine.estimates:
+            sums = engine.row_sums(bandwidths)
+            self._sums = dict(zip(bandwidths, sums.T, strict=True))
+            self._between = _Between(bandwidths, sums) if smooth_sums else None
+
+    def at(self, sample: np.ndarray, bandwidths: np.ndarray, problem: Consistency | None = None) -> DistortionCurve:
+        """D at evaluation points; of another problem with the same graph, if one is given."""
+        return replace(problem or self.problem, sample=sample).curve(bandwidths, self._row_sums(bandwidths))
+
+    def filled(self, curve: Curve, bandwidths: np.ndarray, sample: np.ndarray) -> Curve:
+        """The curve with values of the whole sample at those bandwidths; what is known is not computed again."""
+        columns = {eps: column[:rows] for eps, column, rows in zip(curve.bandwidths, curve.values.T, curve.rows, strict=True)}
+        known = np.array([len(columns.get(eps, ())) for eps in bandwidths])
+        for rows in np.unique(known[known < len(sample)]):
+            some = bandwidths[known == rows]
+            new = self.at(sample[rows:], some).per_point
+            columns |= {eps: np.concatenate([columns.get(eps, new[:0, 0]), new[:, k]]) for k, eps in enumerate(some)}
+        values = np.full((len(sample), len(columns)), np.nan)
+        for k, eps in enumerate(sorted(columns)):
+            values[: len(columns[eps]), k] = columns[eps]
+        return Curve(np.array(sorted(columns)), values)
+
+    def _row_sums(self, bandwidths: np.ndarray) -> np.ndarray | None:
+        engine = self.problem.engine
+        if engine.estimates:
+            return None
+        new = np.array([eps for eps in bandwidths if eps not in self._sums])
+        if len(new):
+            sums = engine.row_sums(new) if self._between is None else self._between(new)
+            self._sums |= dict(zip(new, sums.T, strict=True))
+        return np.stack([self._sums[eps] for eps in bandwidths], axis=1)
 
 
 class _Between:

@@ -20,10 +20,18 @@ _LEAST_WEIGHT = 1e-9
 
 
 def local_singular_values(
-    points: Points, sample: np.ndarray, bandwidths: Any, n_values: int, *, n_jobs: int | None = None
+    points: Points,
+    sample: np.ndarray,
+    bandwidths: Any,
+    n_values: int,
+    *,
+    rho: np.ndarray | None = None,
+    most: int | None = None,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Leading singular values (n, m, n_values) of Z at the sampled points and bandwidths, in the unit of the data.
 
+    With local scales ``rho`` (N,) the bandwidth of a pair is ε √(ρ_i ρ_j); ``most`` counts only so many nearest neighbors.
     Where fewer points or features than ``n_values`` are in play, the rest are zero.
     """
     X, unit = points.box, points.unit
@@ -31,7 +39,9 @@ def local_singular_values(
 
     def of(i: int) -> np.ndarray:
         sqdist = cdist(X[i : i + 1], X, "sqeuclidean")
-        order = np.argsort(sqdist[0])
+        if rho is not None:
+            sqdist /= rho[i] * rho
+        order = np.argsort(sqdist[0])[: None if most is None else most + 1]
         sqdist = sqdist[:, order]
         A = X[order] - X[i]
         W = np.empty_like(sqdist)

@@ -1,43 +1,83 @@
 """The search: from a function of the bandwidth to its minima, a choice among them, an interval and a status.
 
 It knows no geometry.  It works on a table of values, one row per evaluation point, whose column means are the curve; the
-spread over rows separates minima from noise.  All steps are in log ε.
+spread over rows separates minima from noise.  Columns where nothing is decided may have fewer rows.  All steps are in log ε.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from .selection import Minimum, Status
 
-__all__ = ["Curve", "choose", "local_minima", "log_grid", "minima_of", "refine", "resampled_interval", "standard_error"]
+__all__ = [
+    "Curve",
+    "choose",
+    "contenders",
+    "local_minima",
+    "log_grid",
+    "minima_of",
+    "refine",
+    "resampled_choices",
+    "resampled_interval",
+    "standard_error",
+]
 
 # Bandwidths per factor of two in the scan.  Real curves are steep and have several minima; fewer steps would miss some.
 STEPS_PER_OCTAVE = 4
 # Tolerance of refined minima in log ε, and the tolerance where the curve itself is estimated.
 TOLERANCE, ROUGH_TOLERANCE = 0.005, 0.01
-# A minimum that lies above the lowest one by more than this share of the curve's range is not refined.
-_COMPETES = 0.2
 # Ripples of the curve below this are rounding errors, not minima.
 _RIPPLE = 1e-9
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Bandwidths (m,), ascending, and values (n, m) whose column means are minimized."""
+    """Bandwidths (m,), ascending, and values (n, m) whose column means are minimized.
+
+    The last rows of a column may be NaN: not known.  The first rows are known in every column, and all rows in some.
+    """
 
     bandwidths: np.ndarray
     values: np.ndarray
 
-    @property
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Number of known rows (m,) of each column."""
+        return (~np.isnan(self.values)).sum(axis=0)
+
+    @cached_property
     def mean(self) -> np.ndarray:
-        return self.values.mean(axis=0)
+        """Column means; of a column with fewer rows, from its differences to the nearest one that has them all.
+
+        Differences vary much less from row to row than values do.
+        """
+        full = np.flatnonzero(self.rows == len(self.values))
+        mean = np.empty(len(self.bandwidths))
+        mean[full] = self.values[:, full].mean(axis=0)
+        for k in np.flatnonzero(self.rows < len(self.values)):
+            beside = full[np.argmin(np.abs(np.log(self.bandwidths[full] / self.bandwidths[k])))]
+            known = self.values[: self.rows[k]]
+            finite = np.isfinite(mean[beside]) and np.isfinite(known[:, k]).all()
+            mean[k] = mean[beside] + self.difference(k, beside).mean() if finite else known[:, k].mean()
+        return mean
+
+    def difference(self, k: int, other: int) -> np.ndarray:
+        """Values of column k above those of another one, in the rows that both have."""
+        rows = min(self.rows[k], self.rows[other])
+        with np.errstate(invalid="ignore"):
+            return self.values[:rows, k] - self.values[:rows, other]
 
     def joined(self, other: "Curve") -> "Curve":
-        """Both curves as one."""
-        bandwidths, first = np.unique(np.concatenate([self.bandwidths, other.bandwidths]), return_index=True)
-        return Curve(bandwidths, np.concatenate([self.values, other.values], axis=1)[:, first])
+        """Both curves as one; where both have a column, the one with more rows."""
+        n = max(len(self.values), len(other.values))
+        both = [np.vstack([c.values, np.full((n - len(c.values), len(c.bandwidths)), np.nan)]) for c in (self, other)]
+        bandwidths, values = np.concatenate([self.bandwidths, other.bandwidths]), np.concatenate(both, axis=1)
+        order = np.lexsort([np.isnan(values).sum(axis=0), bandwidths])
+        _, first = np.unique(bandwidths[order], return_index=True)
+        return Curve(bandwidths[order[first]], values[:, order[first]])
 
 
 def log_grid(low: float, high: float, steps_per_octave: int = STEPS_PER_OCTAVE) -> np.ndarray:
@@ -76,27 +116,14 @@ def _barrier(scores: np.ndarray, k: int) -> tuple[int, float]:
 
 
 def refine(
-    curve: Curve,
-    evaluate: Callable[[np.ndarray], np.ndarray],
-    *,
-    sparing: bool = False,
-    rule: str = "global",
-    bound: float = np.inf,
-    tolerance: float = TOLERANCE,
+    curve: Curve, evaluate: Callable[[np.ndarray], np.ndarray], minima: Sequence[int], *, tolerance: float = TOLERANCE
 ) -> Curve:
-    """The curve with every local minimum refined to the tolerance in log ε.
-
-    ``sparing`` skips minima that cannot be chosen: those beyond the bound and, by the ``"global"`` rule, those far above the
-    lowest.
+    """The curve with some of its local minima, given by their places, refined to the tolerance in log ε.
 
     ``evaluate`` gives values (n, m) for new bandwidths.  In each round it is called for all minima that are not yet
     bracketed: at three points around the minimum of a curve through the known values.  Usually two rounds are enough.
     """
     log, mean = np.log(curve.bandwidths), curve.mean
-    minima = [k for k in local_minima(mean) if not sparing or curve.bandwidths[k - 1] < bound]
-    if sparing and rule == "global" and minima:
-        limit = mean[minima].min() + _COMPETES * np.ptp(mean[np.isfinite(mean)])
-        minima = [k for k in minima if mean[k] <= limit]
     todo = [(log[k - 1], log[k + 1]) for k in minima]
     guesses = [_quartic_guess(log, mean, k) for k in minima]
     for _ in range(12):
@@ -116,6 +143,20 @@ def refine(
         todo, guesses = again, [None] * len(again)
         curve = curve.joined(Curve(np.exp(probes), evaluate(np.exp(probes))))
     return curve
+
+
+def contenders(curve: Curve, *, rule: str = "global", bound: float = np.inf) -> list[int]:
+    """Places of the local minima that may be chosen: within the bound and, by the ``"global"`` rule, among the lowest.
+
+    Those within a twentieth of the lowest, or within noise of it, are.
+    """
+    mean = curve.mean
+    minima = [k for k in local_minima(mean) if curve.bandwidths[k - 1] < bound]
+    if rule == "first" or not minima:
+        return minima
+    best = min(minima, key=lambda k: mean[k])
+    above = {k: max(3.0 * standard_error(curve.difference(k, best)), 0.05 * abs(mean[best])) for k in minima}
+    return [k for k in minima if mean[k] - mean[best] <= above[k]]
 
 
 def _quartic_guess(log: np.ndarray, mean: np.ndarray, k: int) -> float | None:
@@ -167,7 +208,7 @@ def _all_minima(curve: Curve, bound: float) -> Iterator[Minimum]:
     mean = curve.mean
     for k in local_minima(mean):
         peak, depth = _barrier(mean, k)
-        noise = standard_error(curve.values[:, peak] - curve.values[:, k]) if np.isfinite(depth) else 0.0
+        noise = standard_error(curve.difference(peak, k)) if np.isfinite(depth) else 0.0
         local = bool(curve.bandwidths[k] <= bound)
         yield Minimum(float(curve.bandwidths[k]), float(mean[k]), float(depth), noise, local)
 
@@ -208,8 +249,7 @@ def choose(
 def _is_lower(curve: Curve, k: int, bandwidth: float) -> bool:
     """Whether the curve at point k is below that at the bandwidth by more than noise."""
     at = int(np.argmin(np.abs(curve.bandwidths - bandwidth)))
-    with np.errstate(invalid="ignore"):
-        difference = curve.values[:, at] - curve.values[:, k]
+    difference = curve.difference(at, k)
     return bool(difference.mean() > 2.0 * standard_error(difference))
 
 
@@ -227,9 +267,25 @@ def resampled_interval(
     bound: float = np.inf,
     random_state: np.random.RandomState,
     level: float = 0.95,
-    n_resamples: int = 500,
 ) -> tuple[float, float] | None:
-    """The interval of the choice when the evaluation points are resampled; None if the choice is not a minimum.
+    """The interval of the choice when the evaluation points are resampled; None if the choice is not a minimum."""
+    chosen = resampled_choices(curve, bandwidth, minima, rule=rule, random_state=random_state)
+    if chosen is None:
+        return None
+    low, high = np.minimum(np.quantile(chosen, [0.5 - level / 2, 0.5 + level / 2]), bound)
+    return float(min(low, bandwidth)), float(max(high, bandwidth))
+
+
+def resampled_choices(
+    curve: Curve,
+    bandwidth: float,
+    minima: Sequence[Minimum],
+    *,
+    rule: str = "global",
+    random_state: np.random.RandomState,
+    n_resamples: int = 500,
+) -> np.ndarray | None:
+    """The choices when the evaluation points are resampled; None if the choice, or half of them, are not minima.
 
     It costs only sums, because the values at every evaluation point and bandwidth are known.  Each resample takes the lowest
     place near one of the local ``minima``; with ``rule="first"`` the one nearest to the chosen bandwidth.
@@ -251,7 +307,4 @@ def resampled_interval(
         if low.size:
             k = low[np.argmin(np.abs(log[low] - np.log(bandwidth)))]
             chosen.append(_vertex(log[k - 1 : k + 2], mean[k - 1 : k + 2]))
-    if len(chosen) < n_resamples // 2:
-        return None
-    low, high = np.minimum(np.exp(np.quantile(chosen, [0.5 - level / 2, 0.5 + level / 2])), bound)
-    return float(min(low, bandwidth)), float(max(high, bandwidth))
+    return np.exp(chosen) if len(chosen) >= n_resamples // 2 else None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .neighborhoods import Neighborhoods
 from .sentences import Sentence, python_name
 from .shown import Carded, Paged, Plotted
 
@@ -112,6 +113,7 @@ class Selection(Plotted, Paged, Carded):
     status: Status = field(repr=False)
     method: str
     bound: float | None = field(default=None, repr=False)
+    neighborhoods: Neighborhoods | None = field(default=None, repr=False)
     details: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..engines import Engine, make_engine
 from ..engines.cost import graph_memory, neighbor_entries
 from ..laplacian import LocalScale
@@ -35,6 +37,14 @@ class Skeleton:
     pairs: Pairs | None = None
     scale: LocalScale | None = None
     finder: Any = None
+
+    @property
+    def most_neighbors(self) -> int | None:
+        """Neighbors that a point is joined with, in the median; None if all pairs count."""
+        if self.pairs is None:
+            return None
+        S = self.pairs.sqdist
+        return S.shape[0] - 1 if isinstance(S, np.ndarray) else max(1, int(np.median(np.diff(S.indptr))) - 1)
 
     def engine(self, points: Points) -> Engine:
         """The engine that sums over these pairs."""

@@ -1,6 +1,7 @@
 """GC and GC⁻¹: the bandwidth at which the Laplacian's metric agrees with the data's, for the graph in question."""
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from ..consistency import Consistency
 from ..evaluation import checked_problem
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..least_distortion import least_distortion
+from ..neighborhoods import neighborhoods_at
 from ..points import Points
 from ..selection import Selection
 from ..specification import GraphSpec, LocalScaleLike
@@ -17,6 +19,11 @@ from ..validation import check_choice, check_n_sample, check_number
 from .base import BandwidthSelector
 
 __all__ = ["GeometricConsistency"]
+
+# Evaluation points of the scan, and the most that are asked where minima compete, with ``n_sample="auto"``.
+_FIRST_SAMPLE, _MOST_SAMPLE = 100, 5000
+# Evaluation points whose neighborhoods are looked at.
+_LOOKED_AT = 200
 
 
 @dataclass(eq=False, repr=False)
@@ -101,10 +108,10 @@ class GeometricConsistency(BandwidthSelector):
 
     keeps_device: ClassVar[bool] = True
 
-    working_dim: int = 1
+    working_dim: int | str = "auto"
     dual: bool = True
     _: KW_ONLY
-    n_sample: int | None = 200
+    n_sample: int | str | None = "auto"
     rule: str = "global"
     max_share: float = 0.2
     squared: bool = False
@@ -123,14 +130,26 @@ class GeometricConsistency(BandwidthSelector):
         check_choice("rule", self.rule, ("global", "first"))
         check_number("max_share", self.max_share, low=0, high=1, open_low=True)
         random_state = check_random_state(self.random_state)
-        sample = check_n_sample(self.n_sample, len(points), random_state)
+        sample, n_first = self._evaluation_points(len(points), random_state)
         if skeleton is None:
             skeleton = skeleton_of(points, GraphSpec.of(self), random_state=random_state)
         else:
             skeleton = replace(skeleton, spec=GraphSpec.of(self).within(skeleton.spec))
+        problem = self.problem(points, skeleton, sample)
         return least_distortion(
-            self.problem(points, skeleton, sample),
+            problem,
             len(points),
+            n_first=n_first,
+            neighborhoods=partial(
+                neighborhoods_at,
+                points,
+                sample[:_LOOKED_AT],
+                row_sums=problem.engine.row_sums,
+                rho=None if skeleton.scale is None else skeleton.scale.rho,
+                most=skeleton.most_neighbors,
+                n_jobs=skeleton.spec.n_jobs,
+            ),
+            any_directions=self.working_dim == "auto",
             rule=self.rule,
             max_share=self.max_share,
             smooth_sums=skeleton.spec.cutoff is None and skeleton.pairs is None,
@@ -143,8 +162,14 @@ class GeometricConsistency(BandwidthSelector):
             points,
             skeleton,
             sample,
-            working_dim=self.working_dim,
+            working_dim=1 if self.working_dim == "auto" else self.working_dim,
             dual=self.dual,
             squared=self.squared,
             drift=self.drift,
         )
+
+    def _evaluation_points(self, n_points: int, random_state: np.random.RandomState) -> tuple[np.ndarray, int | None]:
+        """Evaluation points in the order in which they are asked, and how many are asked at every bandwidth."""
+        if self.n_sample != "auto":
+            return check_n_sample(self.n_sample, n_points, random_state), None
+        return random_state.choice(n_points, min(n_points, _MOST_SAMPLE), replace=False), min(n_points, _FIRST_SAMPLE)

@@ -22,7 +22,7 @@ from ..graphs.skeleton import Skeleton, skeleton_of
 from ..pairs import Pairs
 from ..points import Points
 from ..scale import resolve_scale
-from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine, standard_error
+from ..search import STEPS_PER_OCTAVE, Curve, choose, local_minima, minima_of, refine, standard_error
 from ..selection import Selection, Status
 from ..specification import FullSpec, GraphSpec, same_setting
 from ..validation import check_bandwidths, check_n_sample, check_number
@@ -210,7 +210,7 @@ def _restricted(
         grid = np.geomspace(low, high, max(5, 1 + int(np.ceil(STEPS_PER_OCTAVE * np.log2(high / low)))))
     curve = Curve(grid, values(grid))
     if ranged:
-        curve = refine(curve, values)
+        curve = refine(curve, values, local_minima(curve.mean))
     minima = minima_of(curve)
     bandwidth, status = choose(curve, minima, rule=selector.rule) if len(grid) > 2 else (None, Status.FLAT)
     if not ranged or bandwidth is None:
