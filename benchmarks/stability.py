@@ -6,11 +6,11 @@ evaluation points and one direction.
 """
 
 import numpy as np
-from measuring import hourglass, run_parts, timed
 from sklearn.datasets import load_digits, load_wine, make_swiss_roll
 
 from geolap import GeometricConsistency
 from geolap.datasets import load_ssl_book, make_hourglass, make_sphere, make_torus
+from measuring import hourglass, run_parts, timed
 
 SEEDS = range(20)
 

@@ -226,7 +226,7 @@ def test_interval_never_leaves_the_bound():
 def test_with_a_cutoff_refined_scores_are_exact():
     X = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), -1).reshape(-1, 2)
     X += 0.01 * np.random.default_rng(0).standard_normal(X.shape)
-    selection = chosen(X, cutoff=1.5)
+    selection = chosen(X, working_dim=1, n_sample=200, cutoff=1.5)
     exact = geolap.distortion(X, selection.bandwidths, sample=selection.details["sample"], cutoff=1.5)
     np.testing.assert_allclose(selection.scores, exact.mean, rtol=1e-8)
 

@@ -50,9 +50,9 @@ def test_ranges_are_closed_in(torus):
 
 
 def test_bandwidths_may_be_restricted(torus):
-    among = geolap.ConsistencySearch({"bandwidth": [0.3, 0.6, 1.2], "renormalization": [0.0, 1.0]}, random_state=0).fit(
-        torus
-    )
+    selector = geolap.GeometricConsistency(working_dim=1, n_sample=200)
+    parameters = {"bandwidth": [0.3, 0.6, 1.2], "renormalization": [0.0, 1.0]}
+    among = geolap.ConsistencySearch(parameters, selector=selector, random_state=0).fit(torus)
     assert among.bandwidth_ in (0.3, 0.6, 1.2)
     curve = geolap.distortion(
         torus, [0.3, 0.6, 1.2], n_sample=200, random_state=np.random.RandomState(0).randint(2**31 - 1), renormalization=1.0

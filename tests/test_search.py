@@ -7,6 +7,7 @@ from geolap.search import (
     TOLERANCE,
     Curve,
     choose,
+    contenders,
     local_minima,
     log_grid,
     minima_of,
@@ -189,23 +190,53 @@ def test_no_interval_without_a_minimum():
     assert resampled_interval(curve, grid[0], minima_of(curve), random_state=np.random.RandomState(0)) is None
 
 
-def test_a_sparing_search_refines_only_what_may_be_chosen():
-    asked = []
-
+def test_only_minima_that_may_be_chosen_compete():
     def evaluate(x):
         return np.tile(np.where(x < 1.0, 0.1 + np.abs(np.log(x / 0.5)), 1.0 + 0.2 * np.abs(np.log(x / 3.0))), (2, 1))
 
-    def remembered(x):
-        asked.extend(x)
-        return evaluate(x)
+    grid = log_grid(0.05, 20.0)
+    curve = Curve(grid, evaluate(grid))
+
+    def places(**choice):
+        return [float(grid[k]) for k in contenders(curve, **choice)]
+
+    assert places() == [pytest.approx(0.5, rel=0.1)]
+    assert places(rule="first") == [pytest.approx(0.5, rel=0.1), pytest.approx(3.0, rel=0.1)]
+    assert places(rule="first", bound=1.0) == [pytest.approx(0.5, rel=0.1)]
+
+
+def test_minima_within_noise_of_the_lowest_compete():
+    rng = np.random.default_rng(0)
+    grid = log_grid(0.05, 20.0)
+    curve = np.minimum(np.abs(np.log(grid / 0.2)), 0.2 + np.abs(np.log(grid / 5.0)))
+    quiet = Curve(grid, curve + 1e-3 * rng.standard_normal((30, len(grid))))
+    noisy = Curve(grid, curve + 0.5 * np.repeat([[1.0], [-1.0]], 15, axis=0) * (grid > 1.0))
+    assert len(contenders(quiet)) == 1
+    assert len(contenders(noisy)) == 2
+
+
+def test_columns_with_fewer_rows_are_compared_in_the_rows_that_both_have():
+    rng = np.random.default_rng(0)
+    level = rng.standard_normal((100, 1))  # common to all columns of a row
+    values = level + np.array([0.3, 0.1, 0.0, 0.2])
+    values[20:, [0, 3]] = np.nan
+    curve = Curve(np.array([1.0, 2.0, 4.0, 8.0]), values)
+    np.testing.assert_array_equal(curve.rows, [20, 100, 100, 20])
+    np.testing.assert_allclose(curve.mean - level.mean(), [0.3, 0.1, 0.0, 0.2], atol=1e-12)
+    more = curve.joined(Curve(np.array([2.0, 8.0]), level + np.array([0.1, 0.2])))
+    np.testing.assert_array_equal(more.rows, [20, 100, 100, 100])
+    isolated = Curve(np.array([1.0, 2.0]), np.where(np.arange(10)[:, None] < [2, 0], np.inf, 1.0))
+    np.testing.assert_array_equal(isolated.mean, [np.inf, 1.0])
+
+
+def test_a_sparing_refinement_asks_once():
+    asked = []
+
+    def evaluate(x):
+        asked.append(len(x))
+        return np.log(x / 0.7)[None].repeat(2, axis=0) ** 2
 
     grid = log_grid(0.05, 20.0)
-    refine(Curve(grid, evaluate(grid)), remembered, sparing=True)
-    assert asked
-    assert max(asked) < 1.0
-    asked.clear()
-    refine(Curve(grid, evaluate(grid)), remembered, sparing=True, rule="first")
-    assert max(asked) > 2.0
-    asked.clear()
-    refine(Curve(grid, evaluate(grid)), remembered, sparing=True, rule="first", bound=1.0)
-    assert max(asked) < 1.0
+    found = refine(Curve(grid, np.log(grid / 0.7)[None].repeat(2, axis=0) ** 2), evaluate, sparing=True)
+    assert asked == [1]
+    assert found.bandwidths[found.mean.argmin()] == pytest.approx(0.7, rel=0.01)

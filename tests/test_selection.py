@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import geolap
-from geolap import Minimum, Selection, Status
+from geolap import Minimum, Neighborhoods, Remark, Selection, Status, Verdict
+from geolap.sentences import Sentence
 
 SELECTION = Selection(
     bandwidth=1.0,
@@ -38,11 +39,55 @@ def test_every_minimum_has_a_meaning():
     assert meanings[3].startswith("beyond the bound on locality, neighborhoods hold 50% of the points")
 
 
+SURFACE = Neighborhoods(
+    1.0, effective=60.0, spanning=30.0, uneven=(20.0, 90.0), growth=2.1, likelihood=2.0, vote=2, share=0.9
+)
+FEW = Neighborhoods(1.0, effective=40.0, spanning=2.4, uneven=(3.0, 80.0), growth=6.5, likelihood=7.3)
+
+
 @pytest.mark.parametrize("status", list(Status))
-def test_only_a_clear_minimum_is_trusted(status):
-    selection = replace(SELECTION, status=status)
-    assert selection.trusted == (status is Status.INTERIOR)
-    assert pickle.loads(pickle.dumps(selection)).status is status
+def test_the_verdict_follows_from_status_and_neighborhoods(status):
+    found = status in (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE)
+    surface = replace(SELECTION, status=status, neighborhoods=SURFACE)
+    assert surface.trusted == found
+    few = replace(surface, neighborhoods=FEW)
+    assert few.verdict is (Verdict.NEAREST_NEIGHBORS if found or status is Status.FALLS_APART else Verdict.NOT_FOUND)
+    assert replace(surface, neighborhoods=None).verdict is Verdict.NOT_FOUND
+    assert pickle.loads(pickle.dumps(surface)).status is status
+
+
+def test_reasons_are_fields_and_sentences():
+    kinds = [reason.kind for reason in replace(SELECTION, neighborhoods=SURFACE, details={"working_dim": 1}).reasons]
+    assert kinds == ["neighbors", "dimension", "directions"]
+    sparse = replace(SURFACE, uneven=(1.2, 90.0))
+    remark = Remark("dominant", Sentence("Feature 3 has 99 % of the variance."), feature=3, share=0.99)
+    told = replace(SELECTION, neighborhoods=sparse, remarks=(remark,), scores=np.full(4, 0.5), details={"working_dim": 1})
+    assert [reason.kind for reason in told.reasons] == [
+        "neighbors",
+        "dimension",
+        "uneven",
+        "directions",
+        "distortion",
+        "dominant",
+    ]
+    assert all(str(reason.text) in told.explain() for reason in told.reasons)
+
+
+@pytest.mark.parametrize(
+    ("changed", "dimension"),
+    [
+        ({}, 2),
+        ({"share": 0.45}, None),
+        ({"vote": 3}, None),  # more than growth explains
+        ({"growth": 4.0}, None),
+        ({"likelihood": 5.0}, None),
+        ({"effective": 9.0}, None),
+        ({"spanning": 2.0}, None),
+        ({"vote": 4, "growth": 3.5, "likelihood": 3.6}, 4),
+    ],
+)
+def test_a_dimension_is_told_where_three_estimates_agree(changed, dimension):
+    assert replace(SURFACE, **changed).dimension == dimension
 
 
 def test_a_range_of_scales_is_not_called_an_interval():

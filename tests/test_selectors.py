@@ -173,7 +173,7 @@ def test_a_bandwidth_may_be_a_number_a_name_or_a_selector():
 def test_dimension_at_the_selected_bandwidth(make, dim, noise):
     X = make(2000, noise=noise, noise_dims=3, random_state=0).data
     estimate = geolap.intrinsic_dimension(X, random_state=0)
-    assert estimate.vote == dim
+    assert estimate.dimension == estimate.vote == dim
     assert estimate.share > 0.4
     assert geolap.dimension_range(X, dim, [estimate.bandwidth], random_state=0)[1].all()
 
@@ -185,18 +185,20 @@ def test_no_scale_shows_the_dimension_of_a_sparse_five_sphere(noise):
     # claim of the paper is about data for which a scale exists.
     X = make_sphere(2000, noise=noise, noise_dims=14, dim=5, random_state=0).data
     assert not geolap.dimension_range(X, 5, random_state=0, n_sample=100)[1].any()
-    assert geolap.intrinsic_dimension(X, random_state=0, n_sample=100).vote == 6
+    assert geolap.intrinsic_dimension(X, random_state=0, n_sample=100).dimension is None
 
 
 def test_dimension_of_a_line_and_its_votes():
     X = np.outer(np.linspace(0, 1, 200), [1.0, 2.0, 3.0])
     estimate = geolap.intrinsic_dimension(X, 0.1)
     assert estimate.vote == 1
-    assert str(estimate).startswith(f"Dimension 1 at bandwidth {estimate.bandwidth:.4g}, for which ")
+    assert str(estimate).startswith("At bandwidth 0.1: Points have ")
+    assert "Dimension 1: 100% of the points vote for it" in str(estimate)
+    assert estimate.dimension == 1
     assert estimate.share == 1.0
     assert estimate.selection is None
-    assert estimate.per_point.shape == (200,)
-    np.testing.assert_allclose(estimate.singular_values[:, 1:], 0.0, atol=1e-8)
+    assert estimate.neighborhoods.per_point.shape == (200,)
+    np.testing.assert_allclose(estimate.neighborhoods.singular_values[:, 1:], 0.0, atol=1e-8)
 
 
 def test_singular_values_are_those_of_the_weighted_matrix():

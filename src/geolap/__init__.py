@@ -18,7 +18,9 @@ _PUBLIC = {
     "laplacian": ("LocalScale",),
     "evaluation": ("distortion",),
     "consistency": ("DistortionCurve",),
-    "selection": ("Selection", "Minimum", "Status"),
+    "selection": ("Selection", "Minimum", "Status", "Verdict", "UnresolvedWarning"),
+    "neighborhoods": ("Neighborhoods",),
+    "sentences": ("Remark",),
     "selectors": ("select_bandwidth",),
     "selectors.comparison": ("compare_bandwidths", "Comparison"),
     "graphs.health": ("graph_health", "GraphHealth", "health_curve", "HealthCurve"),
@@ -67,11 +69,14 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .graphs.health import health_curve as health_curve
     from .kernel import convert_bandwidth as convert_bandwidth
     from .laplacian import LocalScale as LocalScale
+    from .neighborhoods import Neighborhoods as Neighborhoods
     from .scale import neighbor_scale as neighbor_scale
     from .scale import regional_scale as regional_scale
     from .selection import Minimum as Minimum
     from .selection import Selection as Selection
     from .selection import Status as Status
+    from .selection import UnresolvedWarning as UnresolvedWarning
+    from .selection import Verdict as Verdict
     from .selectors import select_bandwidth as select_bandwidth
     from .selectors.comparison import Comparison as Comparison
     from .selectors.comparison import compare_bandwidths as compare_bandwidths
@@ -87,6 +92,7 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .selectors.reconstruction import Reconstruction as Reconstruction
     from .selectors.semigroup import Semigroup as Semigroup
     from .selectors.singer import SingerRate as SingerRate
+    from .sentences import Remark as Remark
 else:
 
     def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Intrinsic dimension at a scale, and the scales at which it can be seen.
+"""Intrinsic dimension at a scale (`geolap.neighborhoods`), and the scales at which it can be seen.
 
 At a bandwidth each evaluation point votes for the position of the largest gap among its local singular values
 (`geolap.local_pca`).  The paper claims that ε̂ always lies where this finds the true dimension.
@@ -12,7 +12,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .engines import make_engine
+from .local_dimension import neighborhoods_at
 from .local_pca import largest_gap, local_singular_values, vote
+from .neighborhoods import Neighborhoods
 from .points import Points
 from .search_range import search_grid
 from .selection import Selection
@@ -26,34 +28,41 @@ __all__ = ["DimensionCurve", "DimensionEstimate", "dimension_curve", "dimension_
 
 @dataclass(frozen=True)
 class DimensionEstimate(Carded):
-    """What the evaluation points say about the dimension.
+    """What the neighborhoods of the evaluation points say about the dimension; prints as a sentence.
 
     Attributes
     ----------
-    vote : int
-        The dimension most points vote for; 0 if no point has neighbors.
-    share : float
-        Share of the points that do.
-    per_point : ndarray (n_sample,)
-        Each point's vote; 0 for a point without neighbors.
-    singular_values : ndarray (n_sample, q)
-    bandwidth : float
+    neighborhoods : Neighborhoods
+        All three estimates, and how many neighbors they rest on.
     selection : Selection or None
         How the bandwidth was chosen, if it was.
     """
 
-    vote: int
-    share: float
-    per_point: np.ndarray = field(repr=False)
-    singular_values: np.ndarray = field(repr=False)
-    bandwidth: float
+    neighborhoods: Neighborhoods
     selection: Selection | None = field(default=None, repr=False)
 
+    @property
+    def dimension(self) -> int | None:
+        """The dimension, where the estimates agree; None where it cannot be told."""
+        return self.neighborhoods.dimension
+
+    @property
+    def vote(self) -> int:
+        """The dimension most points vote for; 0 if their neighbors cannot carry a vote."""
+        return self.neighborhoods.vote
+
+    @property
+    def share(self) -> float:
+        """Share of the points that do."""
+        return self.neighborhoods.share
+
+    @property
+    def bandwidth(self) -> float:
+        return self.neighborhoods.bandwidth
+
     def __str__(self) -> str:
-        return (
-            f"Dimension {self.vote} at bandwidth {self.bandwidth:.4g}, for which {self.share:.0%} of {len(self.per_point)} "
-            "evaluation points vote"
-        )
+        near = self.neighborhoods
+        return f"At bandwidth {near.bandwidth:.4g}: {near.explain_neighbors()} {near.explain_dimension()}"
 
 
 def intrinsic_dimension(
@@ -65,7 +74,11 @@ def intrinsic_dimension(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> DimensionEstimate:
-    """Intrinsic dimension from the eigengap of local principal components at one scale.
+    """Intrinsic dimension at one scale, or that it cannot be told there.
+
+    Three estimates must agree: the vote for the largest gap of the local singular values, the growth of neighborhoods with
+    ε, and the likelihood of the distances to nearest neighbors.  Where too few neighbors carry a tangent plane there is no
+    vote.
 
     Parameters
     ----------
@@ -73,7 +86,7 @@ def intrinsic_dimension(
     bandwidth : str, float or selector, default "gc"
         A method of `select_bandwidth`, a number, or a selector with parameters of its own.
     n_sample : int or None, default 200
-        Number of random points that vote; None takes all.
+        Number of random points that are asked; None takes all.
     max_dim : int, default 20
         The largest dimension considered.
     random_state : int, RandomState or None
@@ -87,18 +100,19 @@ def intrinsic_dimension(
     --------
     >>> import geolap
     >>> X = geolap.datasets.make_torus(1500, noise=0.01, noise_dims=5, random_state=0).data
-    >>> geolap.intrinsic_dimension(X, random_state=0).vote
+    >>> geolap.intrinsic_dimension(X, random_state=0).dimension
     2
+    >>> noise = np.random.default_rng(0).standard_normal((1000, 20))
+    >>> print(geolap.intrinsic_dimension(noise, random_state=0).dimension)
+    None
     """
     points = Points.of(X)
     check_number("max_dim", max_dim, Integral, low=1)
     random_state = check_random_state(random_state)
     eps, selection = resolve_bandwidth(points, bandwidth, random_state=random_state, n_jobs=n_jobs)
     sample = check_n_sample(n_sample, len(points), random_state, least=1)
-    values = local_singular_values(points, sample, [eps], max_dim + 1, n_jobs=n_jobs)[:, 0]
-    per_point = largest_gap(values)
-    dimension = vote(per_point)
-    return DimensionEstimate(dimension, float(np.mean(per_point == dimension)), per_point, values, eps, selection)
+    row_sums = make_engine(points, GraphSpec(n_jobs=n_jobs)).row_sums
+    return DimensionEstimate(neighborhoods_at(points, sample, eps, row_sums, max_dim=max_dim, n_jobs=n_jobs), selection)
 
 
 def dimension_range(

@@ -112,7 +112,7 @@ def distortion(
 
 
 def checked_problem(
-    points: Points, skeleton: Skeleton, sample: np.ndarray, *, working_dim: int, dual: bool, squared: bool, drift: float
+    points: Points, skeleton: Skeleton, sample: np.ndarray, *, working_dim: Any, dual: bool, squared: bool, drift: float
 ) -> Consistency:
     """The distortion over a skeleton as a function of ε, its parameters checked."""
     check_number("drift", drift, low=0)

@@ -9,14 +9,12 @@ One look at the points as they were given, on no more rows and entries than a mo
 Nothing is changed, and nothing is known for certain: whoever knows the data decides.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .points import spread_rows
-from .sentences import Sentence
+from .sentences import Remark, Sentence
 
-__all__ = ["Remark", "feature_remarks"]
+__all__ = ["feature_remarks"]
 
 # Most rows and entries that are looked at, and fewest rows; rows in which every column is asked whether it has few values.
 _ROWS, _ENTRIES, _FEWEST, _FIRST = 20_000, 4_000_000, 20, 1000
@@ -28,27 +26,6 @@ _CLASSES, _ROWS_EACH, _FRACTIONS = 20, 10, 0.75
 _COARSE = 10
 # Whole numbers are exact up to here.
 _EXACT = 2.0**53
-
-
-@dataclass(frozen=True)
-class Remark:
-    """Something to know about the features.
-
-    Attributes
-    ----------
-    kind : {"index", "label", "dominant", "discrete", "duplicates"}
-    text : Sentence
-        What was seen and what to do about it.  Its value ``feature`` is the number of the feature, if there is one.
-    feature : int or None
-        Which feature, counted from 0.
-    share : float or None
-        Of a feature its share of the total variance; of duplicates the share of rows that repeat others.
-    """
-
-    kind: str
-    text: Sentence
-    feature: int | None = None
-    share: float | None = None
 
 
 def feature_remarks(X: np.ndarray) -> tuple[Remark, ...]:

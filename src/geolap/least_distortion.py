@@ -7,6 +7,7 @@ mean square distance, and below the bound on locality: scan, decide how many dir
 points as the decision needs where minima compete, refine, choose.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -22,7 +23,6 @@ from .search import (
     Curve,
     choose,
     contenders,
-    local_minima,
     minima_of,
     refine,
     resampled_choices,
@@ -40,7 +40,7 @@ _PRECISE, _LOSS = 1.1, 0.002
 _LEAST_MORE, _MORE_TO_SEE, _MOST_MORE = 1.5, 2.0, 8.0
 # All are asked instead of more than one in this many.
 _NEARLY_ALL = 2
-# Where minima compete, bandwidths are evaluated in steps of this share of those of the scan.
+# Where minima compete, bandwidths are evaluated in as many steps for each of the scan, unless that costs much.
 _FINER = 3
 
 
@@ -93,18 +93,15 @@ def least_distortion(
     curve = Curve(bandwidths, scan.per_point)
     if n_first < len(problem.sample):
         curve = _asked(curve, values, rule=rule, bound=bound, random_state=random_state)
-        rivals = contenders(curve, rule=rule, bound=bound)
-    elif engine.estimates:
-        rivals = contenders(curve, rule=rule, bound=bound)
-    else:
-        rivals = local_minima(curve.mean)
+    sparing = n_first < len(problem.sample) or engine.estimates
+    rivals = contenders(curve, rule=rule, bound=bound) if sparing else None
     sample = problem.sample[: len(curve.values)]
 
     def refined(new: np.ndarray) -> np.ndarray:
         return values.at(sample, new).per_point
 
     tolerance = ROUGH_TOLERANCE if engine.estimates else TOLERANCE
-    curve = refine(curve, refined, rivals, tolerance=tolerance)
+    curve = refine(curve, refined, rivals, tolerance=tolerance, sparing=engine.estimates)
     minima = tuple(
         replace(m, share=float(np.interp(np.log(m.bandwidth), np.log(bandwidths), share))) for m in minima_of(curve, bound)
     )
@@ -114,7 +111,11 @@ def least_distortion(
         curve = curve.joined(Curve(np.array([bound]), refined(np.array([bound]))))
     interval = resampled_interval(curve, bandwidth, minima, rule=rule, bound=bound, random_state=random_state)
     if interval is not None:  # minima are known to the tolerance only
-        interval = min(interval[0], bandwidth * np.exp(-tolerance)), max(interval[1], bandwidth * np.exp(tolerance))
+        low, high = interval
+        interval = (
+            min(low, bandwidth * math.exp(-tolerance)),
+            min(max(high, bandwidth * math.exp(tolerance)), max(bound, bandwidth)),
+        )
     if interval is not None and status is Status.INTERIOR:
         low, high = interval
         if sum(m.clear and low <= m.bandwidth <= high for m in minima) > 1:
@@ -133,6 +134,7 @@ def least_distortion(
         neighborhoods=None if neighborhoods is None else neighborhoods(bandwidth),
         details={
             "working_dim": problem.working_dim,
+            "any_directions": any_directions,
             "scanned": bandwidths,
             "share": share,
             "sample": sample,
@@ -157,8 +159,8 @@ def _directions(
 ) -> tuple[Consistency, DistortionCurve]:
     """The problem with as many directions as neighborhoods have at its own ε̂, and its scan; as it is if there is none.
 
-    From the minima of one direction, the lowest first, and from the bound: compare as many directions as most points see there, choose again,
-    and look again, until what they see is what was compared.
+    From the minima of one direction, the lowest first, and from the bound: compare as many directions as most points see
+    there, choose again, and look again, until what they see is what was compared.
     """
     curve = Curve(scan.bandwidths, scan.per_point)
     minima = sorted((m for m in minima_of(curve, bound) if m.local), key=lambda m: m.score)
@@ -179,29 +181,27 @@ def _directions(
     return problem, scan
 
 
-def _asked(
-    curve: Curve, values: "_Values", *, rule: str, bound: float, random_state: np.random.RandomState
-) -> Curve:
+def _asked(curve: Curve, values: "_Values", *, rule: str, bound: float, random_state: np.random.RandomState) -> Curve:
     """The scan with values around its competing minima, at as many evaluation points as it takes to decide."""
     scanned, sample, n = curve.bandwidths, values.problem.sample, len(curve.values)
     while True:
         rivals = contenders(curve, rule=rule, bound=bound)
         if not rivals:
             return curve
-        curve = values.filled(curve, _around(scanned, curve.bandwidths[rivals]), sample[:n])
+        steps = 1 if values.problem.engine.estimates else _FINER
+        curve = values.filled(curve, _around(scanned, curve.bandwidths[rivals], steps), sample[:n])
         needed = _needed(curve, rule=rule, bound=bound, random_state=random_state)
         if needed <= n or n == len(sample):
             return curve
         n = needed if _NEARLY_ALL * needed < len(sample) else len(sample)
 
 
-def _around(scanned: np.ndarray, minima: np.ndarray) -> np.ndarray:
-    """Bandwidths up to two scanned steps on both sides of some minima, the inner ones in finer steps."""
-    places = np.abs(np.log(scanned[:, None] / minima)).argmin(axis=0)
-    coarse, fine = (places[:, None] + np.arange(-2, 3)) * _FINER, places[:, None] * _FINER + np.arange(-_FINER, _FINER + 1)
-    chosen = np.unique(np.concatenate([coarse, fine], axis=None))
-    chosen = chosen[(chosen >= 0) & (chosen <= _FINER * (len(scanned) - 1))]
-    return scanned[chosen // _FINER] * 2.0 ** (chosen % _FINER / (_FINER * STEPS_PER_OCTAVE))
+def _around(scanned: np.ndarray, minima: np.ndarray, steps: int) -> np.ndarray:
+    """Bandwidths up to two scanned steps on both sides of some minima, the inner steps divided into so many."""
+    places = steps * np.abs(np.log(scanned[:, None] / minima)).argmin(axis=0)[:, None]
+    chosen = np.union1d(places + steps * np.arange(-2, 3), places + np.arange(-steps, steps + 1))
+    chosen = chosen[(chosen >= 0) & (chosen <= steps * (len(scanned) - 1))]
+    return scanned[chosen // steps] * 2.0 ** (chosen % steps / (steps * STEPS_PER_OCTAVE))
 
 
 def _needed(curve: Curve, *, rule: str, bound: float, random_state: np.random.RandomState) -> int:
@@ -242,7 +242,9 @@ class _Values:
 
     def filled(self, curve: Curve, bandwidths: np.ndarray, sample: np.ndarray) -> Curve:
         """The curve with values of the whole sample at those bandwidths; what is known is not computed again."""
-        columns = {eps: column[:rows] for eps, column, rows in zip(curve.bandwidths, curve.values.T, curve.rows, strict=True)}
+        columns = {
+            eps: column[:rows] for eps, column, rows in zip(curve.bandwidths, curve.values.T, curve.rows, strict=True)
+        }
         known = np.array([len(columns.get(eps, ())) for eps in bandwidths])
         for rows in np.unique(known[known < len(sample)]):
             some = bandwidths[known == rows]

@@ -57,8 +57,8 @@ class Curve:
         full = np.flatnonzero(self.rows == len(self.values))
         mean = np.empty(len(self.bandwidths))
         mean[full] = self.values[:, full].mean(axis=0)
-        for k in np.flatnonzero(self.rows < len(self.values)):
-            beside = full[np.argmin(np.abs(np.log(self.bandwidths[full] / self.bandwidths[k])))]
+        for k in map(int, np.flatnonzero(self.rows < len(self.values))):
+            beside = int(full[np.argmin(np.abs(np.log(self.bandwidths[full] / self.bandwidths[k])))])
             known = self.values[: self.rows[k]]
             finite = np.isfinite(mean[beside]) and np.isfinite(known[:, k]).all()
             mean[k] = mean[beside] + self.difference(k, beside).mean() if finite else known[:, k].mean()
@@ -116,14 +116,21 @@ def _barrier(scores: np.ndarray, k: int) -> tuple[int, float]:
 
 
 def refine(
-    curve: Curve, evaluate: Callable[[np.ndarray], np.ndarray], minima: Sequence[int], *, tolerance: float = TOLERANCE
+    curve: Curve,
+    evaluate: Callable[[np.ndarray], np.ndarray],
+    minima: Sequence[int] | None = None,
+    *,
+    tolerance: float = TOLERANCE,
+    sparing: bool = False,
 ) -> Curve:
-    """The curve with some of its local minima, given by their places, refined to the tolerance in log ε.
+    """The curve with its local minima, or those at the given places, refined to the tolerance in log ε.
 
     ``evaluate`` gives values (n, m) for new bandwidths.  In each round it is called for all minima that are not yet
-    bracketed: at three points around the minimum of a curve through the known values.  Usually two rounds are enough.
+    bracketed: at three points around the minimum of a curve through the known values.  Usually two rounds are enough;
+    ``sparing`` is satisfied with the one point of the first.
     """
     log, mean = np.log(curve.bandwidths), curve.mean
+    minima = local_minima(mean) if minima is None else minima
     todo = [(log[k - 1], log[k + 1]) for k in minima]
     guesses = [_quartic_guess(log, mean, k) for k in minima]
     for _ in range(12):
@@ -135,7 +142,9 @@ def refine(
             if k in (inside[0], inside[-1]):
                 continue  # an end is the lowest: the minimum was noise
             new = _probes(log[k - 1 : k + 2], mean[k - 1 : k + 2], tolerance, guess)
-            if new:
+            if new and sparing:
+                probes.append(new[len(new) // 2])
+            elif new:
                 probes += new
                 again.append((log[k - 1], log[k + 1]))
         if not probes:
@@ -299,6 +308,8 @@ def resampled_choices(
     counts = random_state.multinomial(n, np.full(n, 1.0 / n), size=n_resamples)
     chosen = []
     nearby = np.flatnonzero(np.abs(log[:, None] - known).min(axis=1) < np.log(2.0) / STEPS_PER_OCTAVE * 2)
+    if not nearby.size:
+        return None
     for mean in counts @ values / n:
         low = np.flatnonzero((mean[1:-1] < mean[:-2]) & (mean[1:-1] <= mean[2:])) + 1
         low = np.intersect1d(low, nearby)

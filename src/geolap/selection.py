@@ -1,6 +1,6 @@
 """Selection: what a way to choose ε answers with, and the words for how good the answer is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -8,14 +8,38 @@ from typing import Any
 import numpy as np
 
 from .neighborhoods import Neighborhoods
-from .sentences import Sentence, python_name
+from .sentences import Remark, Sentence, python_name
 from .shown import Carded, Paged, Plotted
 
-__all__ = ["Minimum", "Selection", "Status"]
+__all__ = ["Minimum", "Selection", "Status", "UnresolvedWarning", "Verdict"]
+
+# A distortion from which the metrics differ too much to be called consistent, and effective neighbors of the sparsest tenth
+# of the points below which parts of the data have a scale of their own.
+_DISTORTED, _SPARSE = 0.25, 3.0
+
+
+class UnresolvedWarning(UserWarning):
+    """An estimator needs more than its bandwidth gives: see `Selection.verdict`."""
+
+
+class Verdict(Enum):
+    """What a selected bandwidth may be used for; the value is the `Sentence` to print."""
+
+    RESOLVED = Sentence(
+        "Resolved: neighborhoods hold enough points to carry tangent planes. Good for maps, lengths, eigenvalues and labels."
+    )
+    NEAREST_NEIGHBORS = Sentence(
+        "The scale of nearest neighbors: good for kernels and labels, but maps, lengths, dimension and eigenvalues are not "
+        "resolved. For a map, join nearest neighbors ({n_neighbors=10}) with a bandwidth that varies ({local_scale=7})."
+    )
+    NOT_FOUND = Sentence("Not found: nothing tells that this bandwidth suits the data.")
+
+    def __str__(self) -> str:
+        return self.value
 
 
 class Status(Enum):
-    """How far a selected bandwidth can be trusted; the value is the `Sentence` to print."""
+    """How the search for a bandwidth ended; the value is the `Sentence` to print."""
 
     INTERIOR = Sentence("A clear minimum inside the searched range.")
     SEVERAL = Sentence(
@@ -50,6 +74,9 @@ class Status(Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+_FOUND = (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE, Status.FALLS_APART)
 
 
 @dataclass(frozen=True)
@@ -97,10 +124,14 @@ class Selection(Plotted, Paged, Carded):
     interval : (float, float) or None
         Where ε̂ falls in 95 % of resamplings of the evaluation points; see `interval_kind`.
     status : Status
-        How far to trust it; prints as a sentence.
+        How the search ended; prints as a sentence.
     method : str
     bound : float or None
         The largest bandwidth at which neighborhoods count as local.
+    neighborhoods : Neighborhoods or None
+        How many neighbors points have at ε̂, and what dimension these tell.
+    remarks : tuple of Remark
+        What is odd about the data.
     details : dict
         What else the method has to say.
     """
@@ -114,6 +145,7 @@ class Selection(Plotted, Paged, Carded):
     method: str
     bound: float | None = field(default=None, repr=False)
     neighborhoods: Neighborhoods | None = field(default=None, repr=False)
+    remarks: tuple[Remark, ...] = field(default=(), repr=False)
     details: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -122,18 +154,68 @@ class Selection(Plotted, Paged, Carded):
         return "range of scales" if "limits" in self.details else "95 % interval"
 
     @property
+    def verdict(self) -> Verdict:
+        """What the bandwidth may be used for."""
+        if self.status not in _FOUND or self.neighborhoods is None:
+            return Verdict.NOT_FOUND
+        if self.status is Status.FALLS_APART or not self.neighborhoods.resolved:
+            return Verdict.NEAREST_NEIGHBORS
+        return Verdict.RESOLVED
+
+    @property
     def trusted(self) -> bool:
-        """Whether the bandwidth is a clear minimum inside the searched range."""
-        return self.status is Status.INTERIOR
+        """Whether the verdict is "resolved"."""
+        return self.verdict is Verdict.RESOLVED
+
+    @property
+    def reasons(self) -> tuple[Remark, ...]:
+        """What speaks for and against the bandwidth, `remarks` on the data included."""
+        return (*self._about_neighbors(), *self._about_distortion(), *self.remarks)
+
+    def _about_neighbors(self) -> Iterator[Remark]:
+        if (near := self.neighborhoods) is None:
+            return
+        yield Remark("neighbors", near.explain_neighbors())
+        yield Remark("dimension", near.explain_dimension())
+        if near.uneven[0] < _SPARSE and near.resolved:
+            text = Sentence(
+                "A tenth of the points have fewer than {few:.1f} effective neighbors, where the median is {median:.0f}: "
+                "parts of the data are sparse or far away. {local_scale=7} gives each part its own scale.",
+                few=max(near.uneven[0], 1.1),
+                median=near.effective,
+            )
+            yield Remark("uneven", text)
+
+    def _about_distortion(self) -> Iterator[Remark]:
+        compared = self.details.get("working_dim")
+        if compared is None:
+            return
+        near, auto = self.neighborhoods, self.details.get("any_directions", False)
+        if auto and compared > 1:
+            why = "as many as the neighborhoods have at this bandwidth"
+        elif auto:
+            why = "the most stable choice" if near is None or near.vote != 1 else "as many as the neighborhoods have"
+        else:
+            why = "as given"
+        what = "One tangent direction was" if compared == 1 else f"{compared} tangent directions were"
+        text = Sentence("{what} compared, {why}.", what=what, why=why)
+        yield Remark("directions", text)
+        score = float(np.interp(np.log(self.bandwidth), np.log(self.bandwidths), self.scores))
+        if score > _DISTORTED * compared**0.5:
+            text = Sentence(
+                "The metric of the Laplacian and that of the data still differ by {score:.0%}, on average.", score=score
+            )
+            yield Remark("distortion", text)
 
     def explain(self, named: Callable[[str, str | None], str] = python_name) -> str:
         """The answer in words, with parameters as ``named(parameter, value or None)`` writes them."""
-        lines = [f"Bandwidth {self.bandwidth:.4g} (method {self.method})"]
+        lines = [f"Bandwidth {self.bandwidth:.4g} (method {self.method})", self.verdict.value.named(named)]
         if self.interval is not None:
             low, high = self.interval
             over = "" if "limits" in self.details else ", over resampled evaluation points"
             lines.append(f"{self.interval_kind.capitalize()} {low:.4g} to {high:.4g}{over}")
         lines.append(self.status.value.named(named))
+        lines += [reason.text.named(named) for reason in self.reasons]
         if self.minima:
             lines.append("Minima of the curve:")
         for minimum in self.minima:

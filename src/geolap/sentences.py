@@ -5,8 +5,9 @@ is read.  A `Sentence` is a string with the names of Python, and remembers what 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-__all__ = ["Sentence", "python_name"]
+__all__ = ["Remark", "Sentence", "python_name"]
 
 
 class Sentence(str):
@@ -42,9 +43,30 @@ class Sentence(str):
         return self.template.format_map(_Words(self.values, name))
 
 
+@dataclass(frozen=True)
+class Remark:
+    """Something to know about a result or the data behind it.
+
+    Attributes
+    ----------
+    kind : str
+    text : Sentence
+        What was seen and what to do about it.
+    feature : int or None
+        Which feature it is about, counted from 0.
+    share : float or None
+        Of a feature its share of the total variance; of duplicates the share of rows that repeat others.
+    """
+
+    kind: str
+    text: Sentence
+    feature: int | None = None
+    share: float | None = None
+
+
 def python_name(parameter: str, value: str | None) -> str:
     """A parameter, or a parameter and its value, as in a call."""
-    return parameter if value is None else f"{parameter}={value!r}"
+    return parameter if value is None else f"{parameter}={value if value.isdecimal() else repr(value)}"
 
 
 def _restored(template: str, values: dict[str, object]) -> Sentence:

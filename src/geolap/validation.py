@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-def check_working_dim(working_dim: int, points: Points) -> int:
+def check_working_dim(working_dim: Any, points: Points) -> int:
     """The working dimension d', at most the number of features and less than the number of distinct points."""
     check_number("working_dim", working_dim, Integral, low=1)
     distinct, rank = points.distinct(working_dim + 1), points.rank(working_dim)
@@ -131,7 +131,7 @@ def check_sample(sample: Any, n_points: int) -> np.ndarray:
     return indices
 
 
-def check_n_sample(n_sample: int | None, n_points: int, random_state: Any, *, least: int = 2) -> np.ndarray:
+def check_n_sample(n_sample: Any, n_points: int, random_state: Any, *, least: int = 2) -> np.ndarray:
     """Indices of ``n_sample`` random points, ascending, or of all of them for None."""
     if n_sample is None:
         return np.arange(n_points)

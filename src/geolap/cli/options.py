@@ -39,6 +39,17 @@ Labels = Annotated[
 Output = Annotated[str, option("Where to write: .csv, .tsv, .npy, .npz, .parquet; - is standard output.", "--output", "-o")]
 Report = Annotated[str | None, option("Write a page with curves, maps and explanations.", metavar="OUT.html")]
 
+
+def _count(text: str) -> int | str:
+    """A number of things, or auto."""
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) == 0:
+        raise typer.BadParameter(f"must be a whole number from 1 on, or auto; {text!r} was given: pass one of them.")
+    return int(text)
+
+
+_count.__name__ = "number"  # as help shows it
 _reading = partial(option, panel="Reading the file")
 _selecting = partial(option, panel="Choosing the bandwidth")
 _graph = partial(option, panel="The graph")
@@ -79,9 +90,13 @@ class Selecting:
     method: Annotated[
         str, Choice(RULES), _selecting("How the bandwidth is chosen.", "--method", "-m", show_default=True)
     ] = "gc"
-    working_dim: Annotated[int | None, _selecting("Tangent directions compared (gc); 1 by default.", min=1)] = None
+    working_dim: Annotated[
+        str | None, _selecting("Tangent directions compared (gc): a number, or auto (the default).", parser=_count)
+    ] = None
     dual: Annotated[bool | None, _selecting("Compare the inverse of the metric: GC⁻¹.", " /--inverse")] = None
-    n_sample: Annotated[int | None, _selecting("Evaluation points; 200 by default (gc).", min=1)] = None
+    n_sample: Annotated[
+        str | None, _selecting("Evaluation points: a number, or auto (gc's default: as many as it takes).", parser=_count)
+    ] = None
     rule: Annotated[
         str | None, Choice(("global", "first")), _selecting("The lowest minimum, or the first that is clear (gc).")
     ] = None
@@ -91,7 +106,7 @@ class Selecting:
     ] = None
     engine: Annotated[str | None, Choice(ENGINES), _selecting("What sums over the points (gc).")] = None
     exact: Annotated[bool | None, _selecting("Visit all pairs, however many points there are (gc).", "--exact")] = None
-    strict: Annotated[bool, _selecting("Exit with code 3 unless the status is a clear minimum.", "--strict")] = False
+    strict: Annotated[bool, _selecting("Exit with code 3 unless the verdict is resolved.", "--strict")] = False
 
 
 @dataclass(frozen=True)

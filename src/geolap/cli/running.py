@@ -38,7 +38,7 @@ class Exit(IntEnum):
     SUCCESS = 0
     FAULT = 1
     BAD_INPUT = 2
-    NO_CLEAR_MINIMUM = 3
+    NOT_RESOLVED = 3
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -174,7 +174,7 @@ class Run:
             elif answer.plain is not None:
                 print(answer.plain)
         if strict and answer.selection is not None and not answer.selection.trusted:
-            raise typer.Exit(int(Exit.NO_CLEAR_MINIMUM))
+            raise typer.Exit(int(Exit.NOT_RESOLVED))
 
     def _show(self, answer: Answer) -> None:
         from rich.console import Console

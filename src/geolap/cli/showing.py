@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["described_graph", "described_selection", "grid", "shown_graph", "shown_selection", "shown_studies"]
 
+# What is told about neighborhoods.
+_NEIGHBORHOODS = ("effective", "spanning", "uneven", "growth", "likelihood", "vote", "share", "dimension", "resolved")
+
 
 def described_selection(run: Run, selection: "Selection | None") -> dict[str, Any] | None:
     """A selection as plain values; None if the bandwidth was given."""
@@ -19,12 +22,18 @@ def described_selection(run: Run, selection: "Selection | None") -> dict[str, An
         return None
     from ..kernel import convert_bandwidth
 
+    near = selection.neighborhoods
     targets = ("gamma", "sigma", "heat_time")
     return {
         **{name: getattr(selection, name) for name in ("bandwidth", "interval", "method")},
         "status": selection.status.name.lower(),
         "status_text": selection.status.value.named(run.named),
+        "verdict": selection.verdict.name.lower(),
+        "verdict_text": selection.verdict.value.named(run.named),
         "trusted": selection.trusted,
+        "reasons": [{"kind": reason.kind, "text": reason.text.named(run.named)} for reason in selection.reasons],
+        "neighborhoods": None if near is None else {name: getattr(near, name) for name in _NEIGHBORHOODS},
+        "working_dim": selection.details.get("working_dim"),
         "bound": selection.bound,
         "minima": [asdict(m) | {"selected": m.bandwidth == selection.bandwidth} for m in selection.minima],
         "conversions": {name: convert_bandwidth(selection.bandwidth, target=name) for name in targets},

@@ -29,7 +29,10 @@ def selection_card(selection: Selection) -> str:
         title += f" ({selection.interval[0]:.4g} – {selection.interval[1]:.4g})"
     rows = [(f"{m.bandwidth:.4g}", f"{m.score:.3f}", selection.meaning(m)) for m in selection.minima]
     minima = _table(("minimum", "score", "what it is"), rows) if rows else ""
-    return _card(title, _paragraph(f"Method {selection.method}. {selection.status}"), _sparkline(selection), minima)
+    verdict, reasons = (
+        _paragraph(text) for text in (f"Method {selection.method}. {selection.verdict}", str(selection.status))
+    )
+    return _card(title, verdict, reasons, _sparkline(selection), minima)
 
 
 @shown.cards.register(Comparison)
@@ -55,11 +58,14 @@ def health_card(health: GraphHealth) -> str:
 
 @shown.cards.register(DimensionEstimate)
 def dimension_card(estimate: DimensionEstimate) -> str:
-    """The votes for each dimension."""
-    votes = np.bincount(estimate.per_point)
+    """The votes for each dimension, and the other estimates."""
+    near = estimate.neighborhoods
+    votes = np.bincount(near.per_point) if near.vote else np.zeros(0, dtype=int)
     rows = [(d or "no neighbors", votes[d], f"{votes[d] / votes.sum():.0%}") for d in np.flatnonzero(votes)]
-    title = f"Dimension {estimate.vote} at bandwidth {estimate.bandwidth:.4g}"
-    return _card(title, _table(("dimension", "votes", "share"), rows))
+    table = _table(("dimension", "votes", "share"), rows) if rows else ""
+    told = f"Dimension {near.dimension}" if near.dimension else "Dimension not told"
+    text = f"{near.explain_neighbors()} {near.explain_dimension()}"
+    return _card(f"{told} at bandwidth {near.bandwidth:.4g}", _paragraph(text), table)
 
 
 def _card(title: str, *parts: str) -> str:

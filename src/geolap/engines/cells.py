@@ -13,7 +13,7 @@ What is exact and what is estimated, for each bandwidth separately:
 Where the points have structure, work and memory grow like N, because rows and cells in reach of a point do not grow.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice, takewhile
@@ -46,9 +46,9 @@ from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, own_colum
 __all__ = ["CellsEngine"]
 
 # The acceptable relative error of degrees, as a share of D; and that of row sums.
-_ERROR_OF_D, _ROW_SUM_ERROR = 0.5, 0.004
+_ERROR_OF_D, _ROW_SUM_ERROR = 0.25, 0.004
 # Up to the first number of pairs, all pairs of targets and points are visited; never more than the second.
-_FEW_PAIRS, _MOST_PAIRS = 4 * 10**8, 10**11
+_FEW_PAIRS, _MOST_PAIRS = 4 * 10**8, 10**10
 # If the neighborhoods cover less than this share of all points, it pays to drop the points outside all of them.
 _FEW_SEEN = 0.3
 # Up to this dimension second moments are formed; beyond, tangent bases are found by iteration.
@@ -84,6 +84,20 @@ class _Rows:
     thinned: float
 
 
+class _Degrees:
+    """Degrees at one bandwidth, as far as they were asked for, and the cells that they come from."""
+
+    def __init__(self, cells: Cells, error: float, n_points: int) -> None:
+        self.error = error
+        self._cells, self._degrees = cells, np.full(n_points, np.nan, dtype=np.float32)
+
+    def at(self, places: np.ndarray, sums: Callable[[Cells, np.ndarray, float], np.ndarray], eps: float) -> np.ndarray:
+        new = places[np.isnan(self._degrees[places])]
+        if len(new):
+            self._degrees[new] = sums(self._cells, new, eps)
+        return self._degrees[places].astype(float)
+
+
 class CellsEngine:
     """Complete rows of the evaluation points, degrees from cells."""
 
@@ -108,6 +122,7 @@ class CellsEngine:
         self._scale, self._cutoff, self._seed = scale, cutoff, seed
         self._all: Columns | None = None
         self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho))
+        self._known: dict[float, _Degrees] = {}
         self._n_jobs = n_jobs
 
     def mean_distance(self) -> float:
@@ -171,19 +186,23 @@ class CellsEngine:
         find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
         v = np.zeros(columns.size)
 
-        def metrics_by(cells: Cells) -> LocalMetrics:
-            degrees = self._sums(cells, sampled[targets], eps)
+        def metrics_by(known: _Degrees) -> LocalMetrics:
+            degrees = known.at(sampled[targets], self._sums, eps)
             v[targets] = density_weights(degrees, renormalization=renormalization, scale=scale)
             return find(rows, eps, dim, v)
 
+        if eps in self._known:
+            return metrics_by(self._known[eps]), self._known[eps].error
         D = np.inf
         for cells, error in self._checked(sampled[targets], eps, share):
             if error <= _ERROR_OF_D * D:
-                local = metrics_by(cells)
+                self._known[eps] = _Degrees(cells, error, len(self._X))
+                local = metrics_by(self._known[eps])
                 D = float(departure(local.H).mean())
                 if error <= _ERROR_OF_D * D:
                     return local, error
-        return metrics_by(cells), error  # the best available
+        self._known[eps] = _Degrees(cells, error, len(self._X))  # the best available
+        return metrics_by(self._known[eps]), error
 
     def _inside(self, targets: np.ndarray, rows: _Rows) -> np.ndarray:
         """The targets within reach of at least one evaluation point."""
@@ -220,7 +239,8 @@ class CellsEngine:
         n = len(self._X)
         first = _power_of_two(FEWEST_CELLS / share)
         if 2 * first < n and len(places) * n > _FEW_PAIRS:
-            checked = places[spread_rows(len(places), CHECKED)]
+            # Not evenly spread: in the order of the tree that would be the edges of cells.
+            checked = np.sort(np.random.default_rng(self._seed).choice(places, min(len(places), CHECKED), replace=False))
             truth = self._sums(self._cells(min(n, FINER * first)), checked, eps, separately=True)
             for n_cells in takewhile(lambda n_cells: 2 * n_cells < n, first * 2 ** np.arange(int(np.log2(FINER)))):
                 cells = self._cells(int(n_cells))

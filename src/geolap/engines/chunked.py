@@ -189,7 +189,8 @@ class ChunkedEngine:
         self._pilot = sample[rng.choice(len(sample), min(len(sample), PILOT), replace=False)]
         tree = _Splits(sample, min(_MOST_CELLS, len(sample) // 4))
         sums = self._total(_cell_sums, "cells", tree)
-        self._sums = sums[:, 0], sums[:, 2:], sums[:, 1]
+        r = self._pilot.shape[1]
+        self._sums = sums[:, 0], sums[:, 1 : 1 + r], sums[:, 1 + r :]
         self._levels: dict[int, Cells] = {}
 
     def _cells(self, halvings: int) -> Cells:
@@ -358,15 +359,11 @@ def _estimated_moments(
 
 
 def _cell_sums(chunk: np.ndarray, frame: _Frame, number: int, _: None, tree: "_Splits") -> np.ndarray:
-    """For each cell the number of points, the sum of their squared lengths, and the sums of their coordinates."""
+    """For each cell the number of points, the sums of their coordinates, and of the squares of these."""
     points = _points(chunk, frame)
     cell = tree.cell_of(points)
-    sums = np.empty((tree.n_cells, 2 + points.shape[1]))
-    sums[:, 0] = np.bincount(cell, minlength=tree.n_cells)
-    sums[:, 1] = np.bincount(cell, np.einsum("nr,nr->n", points, points), tree.n_cells)
-    for k, column in enumerate(points.T):
-        sums[:, 2 + k] = np.bincount(cell, column, tree.n_cells)
-    return sums
+    columns = [None, *points.T, *(points.T**2)]
+    return np.column_stack([np.bincount(cell, column, tree.n_cells) for column in columns])
 
 
 class _Splits:

@@ -1,9 +1,9 @@
 """Cells: a few Gaussians in place of many points, for sums of weights.
 
-Points in the order of a k-d tree are cut into K runs of equal length.  In a sum over all points, one isotropic Gaussian with
-the same count n_s, mean μ_s and variance τ_s² per coordinate replaces each run,
+Points in the order of a k-d tree are cut into K runs of equal length.  In a sum over all points, one Gaussian with the same
+count n_s, and in each coordinate k the same mean μ_sk and variance τ_sk², replaces each run,
 
-.. math:: Σ_j \\exp(-‖x - x_j‖^2/ε^2) ≈ Σ_s n_s (1 + 2τ_s^2/ε^2)^{-r/2} \\exp(-‖x - μ_s‖^2/(ε^2 + 2τ_s^2))
+.. math:: Σ_j e^{-‖x - x_j‖^2/ε^2} ≈ Σ_s n_s \\prod_k (1 + 2τ_{sk}^2/ε^2)^{-1/2} e^{-(x_k - μ_{sk})^2/(ε^2 + 2τ_{sk}^2)}
 
 which is exact for cells of one point and for points with that distribution.  The error varies slowly from place to place,
 and a factor that varies slowly does not affect a Laplacian.  With 32 cells in an effective neighborhood the sums of a
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 # Initial cells in an effective neighborhood; how many times more cells check them, and at how many points.
-FEWEST_CELLS, FINER, CHECKED = 32, 16, 64
+FEWEST_CELLS, FINER, CHECKED = 32, 16, 128
 # Points that estimate the number of neighbors, and how many of them must be neighbors for an estimate.
 PILOT, _TELLING = 2**14, 16
 # The error in d²/ε² that is negligible in a sum.
@@ -89,8 +89,9 @@ def neighborhood_share(sqdist: np.ndarray, eps: float, *, cutoff: float | None =
 
 
 def degree_error(degrees: np.ndarray, truth: np.ndarray) -> float:
-    """Relative error of degrees up to a common factor: half the width of the central two thirds of log ratios."""
-    return 0.5 * float(np.subtract(*np.quantile(np.log(degrees / truth), [0.84, 0.16])))
+    """Relative error of degrees up to a common factor: the standard deviation that has the log ratios' mean deviation."""
+    logs = np.log(degrees / truth)
+    return float(np.sqrt(np.pi / 2.0) * np.abs(logs - np.median(logs)).mean())
 
 
 def runs_of(places: np.ndarray, *, longest: int = _TARGETS) -> np.ndarray:
@@ -115,8 +116,8 @@ class Cells:
     centers : ndarray (K, r)
     counts : ndarray (K,)
         Points in each cell.
-    variances : ndarray (K,)
-        Their variance per coordinate.
+    variances : ndarray (K, r)
+        Their variance in each coordinate.
     rho : ndarray (K,)
         Their local scale, 1 if there are no local scales.
     """
@@ -130,18 +131,17 @@ class Cells:
     def of(cls, X: np.ndarray, n_cells: int, rho: np.ndarray | None = None) -> Self:
         """Cells of points that are in the order of a k-d tree: a power of two, or one for each point."""
         if n_cells >= len(X):
-            return cls(X, np.ones(len(X)), np.zeros(len(X)), np.ones(len(X)) if rho is None else rho)
+            return cls(X, np.ones(len(X)), np.zeros((1, X.shape[1])), np.ones(len(X)) if rho is None else rho)
         starts = branches(len(X), n_cells)
         counts = np.diff(starts, append=len(X)).astype(float)
         scale = None if rho is None else np.exp(np.add.reduceat(np.log(rho), starts) / counts)
-        squares = np.add.reduceat(np.einsum("nr,nr->n", X, X), starts)
-        return cls.from_sums(counts, np.add.reduceat(X, starts), squares, scale)
+        return cls.from_sums(counts, np.add.reduceat(X, starts), np.add.reduceat(X * X, starts), scale)
 
     @classmethod
     def from_sums(cls, counts: np.ndarray, sums: np.ndarray, squares: np.ndarray, rho: np.ndarray | None = None) -> Self:
-        """Cells from the number of their points, the sums of coordinates (K, r) and of squared lengths (K,)."""
+        """Cells from the number of their points, the sums of coordinates (K, r) and of their squares (K, r)."""
         centers = sums / counts[:, None]
-        variances = np.maximum(squares / counts - np.einsum("nr,nr->n", centers, centers), 0.0) / centers.shape[1]
+        variances = np.maximum(squares / counts[:, None] - centers**2, 0.0)
         return cls(centers, counts, variances, np.ones(len(counts)) if rho is None else rho)
 
     @cached_property
@@ -162,18 +162,19 @@ class Cells:
 
         Targets between two of the ``starts`` are processed together, and should be close to each other.
         """
-        widen = 1.0 + 2.0 * self.variances / (eps * self.rho) ** 2
-        logs = np.log(self.counts) - 0.5 * self.centers.shape[1] * np.log(widen)
+        variances = self.variances if self.variances.any() else np.zeros((1, 1))  # one column if all coordinates are alike
+        widen = 1.0 + 2.0 * variances / (eps * self.rho[:, None]) ** 2
+        logs = np.log(self.counts) - 0.5 * np.log(widen).sum(axis=1)
         largest = logs.max()
         weights = np.exp(logs - largest).astype(np.float32)
         widest = np.sqrt(widen.max())
-        inverse = 1.0 / (eps**2 * self.rho * widen)
+        inverse = 1.0 / (eps**2 * self.rho[:, None] * widen)
         rho_most = self.rho.max()
         scratch = Scratch()
         # With one center for all tiles the factors of the cells are computed once, if that does not cost too many digits.
         size = np.einsum("nr,nr->n", self.centers, self.centers).max()
         once = np.finfo(np.float32).eps * size * inverse.max() < _EXPONENT_ERROR
-        factors = _factors(self.centers, inverse, True) if once else None
+        factors = _of_cells(self.centers, inverse) if once else None
 
         def of(run: tuple[int, int]) -> np.ndarray:
             checkpoint()
@@ -181,22 +182,20 @@ class Cells:
             scale = np.ones(len(points)) if rho is None else rho[slice(*run)]
             near = self.near(points, eps * np.sqrt(scale.max() * rho_most) * widest)
             center = 0.0 if once else points[len(points) // 2]
-            left = _factors(points - center, 1.0 / scale)
+            left = _of_points(points - center, scale, inverse.shape[1] == 1).astype(np.float32)
             # Both points of a close pair are about as far from the center.
-            lost = not once and np.finfo(np.float32).eps * left[:, -2].max() * inverse.max() > 10.0 * _EXPONENT_ERROR
+            far = left[:, : inverse.shape[1]].sum(axis=1).max()
+            lost = not once and np.finfo(np.float32).eps * far * inverse.max() > 10.0 * _EXPONENT_ERROR
             sums = np.zeros(len(points))
             for k in range(0, len(near), _CELLS):
                 part = near[k : k + _CELLS]
                 W = scratch.array("W", (len(points), len(part)), np.float32)
-                if lost:
-                    W[:] = cdist(points, self.centers[part], "sqeuclidean") * (-inverse[part] / scale[:, None])
+                if lost:  # by differences
+                    W[:] = -_weighted_squares(points, self.centers[part], inverse[part]) / scale[:, None]
                 else:
-                    if factors is None:
-                        right = _factors(self.centers[part] - center, inverse[part], True)
-                    else:
-                        right = factors.take(part, axis=0)
+                    right = _of_cells(self.centers[part] - center, inverse[part]) if factors is None else factors[part]
                     np.matmul(left, right.T, out=W)
-                outside = None if cutoff is None else W * widen[part].astype(np.float32) < -(cutoff**2)
+                outside = None if cutoff is None else W * widen[part].mean(axis=1).astype(np.float32) < -(cutoff**2)
                 np.exp(W, out=W)
                 if outside is not None:
                     W[outside] = 0.0
@@ -212,8 +211,24 @@ class Cells:
         return self.boxes.points(self.boxes.within(_REACH * eps, points.min(axis=0), points.max(axis=0)))
 
 
-def _factors(A: np.ndarray, scale: np.ndarray, cells: bool = False) -> np.ndarray:
-    """Rows whose products are −‖x − y‖² times both scales: those of x, or of y."""
-    squares = np.einsum("nr,nr->n", A, A)
-    columns = [2.0 * A, -np.ones(len(A)), -squares] if cells else [A, squares, np.ones(len(A))]
-    return (np.column_stack(columns) * np.broadcast_to(scale, len(A))[:, None]).astype(np.float32)
+def _weighted_squares(points: np.ndarray, centers: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """Σ_k (x_k − μ_k)² a_k (n, K), without loss of digits where points and centers are close."""
+    if inverse.shape[1] == 1:
+        return cdist(points, centers, "sqeuclidean") * inverse.T
+    squares = np.zeros((len(points), len(centers)))
+    for x, center, a in zip(points.T, centers.T, inverse.T, strict=True):
+        squares += np.square(x[:, None] - center) * a
+    return squares
+
+
+def _of_cells(centers: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """Rows whose products with those of `_of_points` are −Σ_k (x_k − μ_k)² a_k; ``inverse`` a is (K, r), or (K, 1)."""
+    squares = (centers**2 * inverse).sum(axis=1, keepdims=True)
+    return np.hstack([-inverse, 2.0 * centers * inverse, -squares]).astype(np.float32)
+
+
+def _of_points(points: np.ndarray, scale: np.ndarray, alike: bool) -> np.ndarray:
+    """The other rows: squares of the coordinates (their sum, where all are ``alike``), coordinates, 1, over the scale."""
+    squares = points**2
+    squares = squares.sum(axis=1, keepdims=True) if alike else squares
+    return np.hstack([squares, points, np.ones((len(points), 1))]) / scale[:, None]

@@ -3,7 +3,7 @@
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,7 @@ from ..graphs.extension import Extension, extend
 from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..points import Points, on_device
-from ..selection import Selection
+from ..selection import Selection, Status, UnresolvedWarning, Verdict
 from ..selectors import BandwidthSelector, checked_bandwidth, resolve_bandwidth
 from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
@@ -83,6 +83,8 @@ def documented(cls: _Class, **texts: str) -> _Class:
 @dataclass(eq=False, repr=False)
 class GraphEstimator(BaseEstimator):
     """An estimator on a graph.  Only ``fit`` sets attributes; properties of the graph are read from ``_built``."""
+
+    needs_geometry: ClassVar[bool] = False  # whether it needs a bandwidth that resolves tangent planes
 
     _: KW_ONLY
     renormalization: float = 1.0
@@ -147,6 +149,8 @@ class GraphEstimator(BaseEstimator):
             return graph_of_distances(data, spec, checked_bandwidth(self.bandwidth))
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
+        if self.needs_geometry and selection is not None and skeleton.pairs is None and skeleton.scale is None:
+            _warn_unless_resolved(selection)
         if n_landmarks is not None:
             built = landmark_graph(data, skeleton, bandwidth, n_landmarks, random_state=self.random_state)
             return replace(built, selection=selection)
@@ -185,6 +189,13 @@ class GraphEstimator(BaseEstimator):
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
         return extend(self._built, new, values, groups=groups, n_jobs=self.n_jobs)
+
+
+def _warn_unless_resolved(selection: Selection) -> None:
+    if selection.verdict is Verdict.NOT_FOUND and selection.status not in (Status.RULE, Status.NO_LIMIT):
+        warnings.warn(selection.status.value, UnresolvedWarning, stacklevel=4)
+    elif selection.neighborhoods is not None and not selection.neighborhoods.resolved:
+        warnings.warn(Verdict.NEAREST_NEIGHBORS.value, UnresolvedWarning, stacklevel=4)
 
 
 def _check_landmarks(n_landmarks: Any, data: Any, spec: FullSpec) -> None:

@@ -69,6 +69,7 @@ def _documented(cls: _Class) -> _Class:
 class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):
     """A map whose coordinates are eigenvectors of a graph."""
 
+    needs_geometry: ClassVar[bool] = True
     _markov: ClassVar[bool] = False  # eigenvectors of P rather than of L
 
     n_components: int = 2

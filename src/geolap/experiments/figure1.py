@@ -9,6 +9,7 @@ from ..datasets import make_dome, make_hourglass
 from ..dimension import dimension_range
 from ..selectors import GeometricConsistency
 from ..selectors.multiscale_svd import MultiscaleSVD
+from .rules import PAPER
 from .study import Claim, Record, Study, column, spread, statistic, where
 
 __all__ = ["figure1"]
@@ -56,7 +57,7 @@ def _sample(surface: str, noise: float, n: int, *, seed: int) -> Record:
     record: Record = {"surface": surface, "noise": noise, "n_points": n, "seed": seed}
     record |= {"true_low": low, "true_high": high, "clmr_low": clmr_low, "clmr_high": clmr_high}
     for dim in DIMENSIONS:
-        record[f"gc_{dim}"] = GeometricConsistency(working_dim=dim, random_state=seed).fit(X).bandwidth_
+        record[f"gc_{dim}"] = GeometricConsistency(working_dim=dim, random_state=seed, **PAPER).fit(X).bandwidth_
     return record
 
 

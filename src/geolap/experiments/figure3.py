@@ -14,6 +14,7 @@ from ..graphs.graph import kernel_graph
 from ..graphs.neighbors import all_pairs
 from ..graphs.spectrum import smooth_spectrum
 from ..selectors import GeometricConsistency
+from .rules import PAPER
 from .study import Claim, Record, Study, column, spread, where
 
 __all__ = ["figure3"]
@@ -76,7 +77,7 @@ def _hourglass(n: int, seed: int) -> ManifoldSample:
 
 def _estimates(n: int, seed: int) -> list[Record]:
     X = _hourglass(n, seed).data
-    selectors = {dim: GeometricConsistency(working_dim=dim, random_state=seed) for dim in DIMENSIONS}
+    selectors = {dim: GeometricConsistency(working_dim=dim, random_state=seed, **PAPER) for dim in DIMENSIONS}
     return [
         {"n_points": n, "seed": seed, "working_dim": dim, "bandwidth": selector.fit(X).bandwidth_}
         for dim, selector in selectors.items()

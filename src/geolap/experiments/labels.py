@@ -30,7 +30,7 @@ from ..selectors.cross_validation import CrossValidation, label_folds, middle_of
 from ..specification import LocalScaleLike
 from ..threads import in_order
 from .paper import SETS
-from .rules import selected, timed
+from .rules import PAPER, selected, timed
 
 __all__ = ["LABEL_COUNTS", "LOCAL", "PAPER_RULES", "RULES", "SetRun", "run_sets"]
 
@@ -117,13 +117,13 @@ def _selectors(name: str, quick: bool) -> dict[str, BandwidthSelector]:
     """Every rule that needs no labels; the intrinsic dimension of Digit1 is known to be 5."""
     slow = ("semigroup", "lcmc") if quick else ()
     selectors: dict[str, BandwidthSelector] = {
-        "gc_first": GeometricConsistency(rule="first"),
-        "gc_drift": GeometricConsistency(drift=1.0),
+        "gc_first": GeometricConsistency(working_dim=1, rule="first", **PAPER),
+        "gc_drift": GeometricConsistency(working_dim=1, drift=1.0, **PAPER),
         **{rule: METHODS[rule]() for rule in ("rec", *RULES) if rule in METHODS and rule not in slow},
     }
     for dim in (1,) if quick else (1, 2, 3, 5) if name == "digit1" else (1, 2, 3):
         for rule, dual in {"gc": True, "gc_inverse": False}.items():
-            selectors[rule if dim == 1 else f"{rule}_{dim}"] = GeometricConsistency(working_dim=dim, dual=dual)
+            selectors[rule if dim == 1 else f"{rule}_{dim}"] = GeometricConsistency(working_dim=dim, dual=dual, **PAPER)
     return selectors
 
 

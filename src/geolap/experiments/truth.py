@@ -42,7 +42,7 @@ DENSITIES = ("uniform", "uneven")
 # Density of the uneven samples: 1 + 0.7 x_1 / max |x_1|, up to 5.7 times as dense in one place as in another.
 UNEVENNESS = 0.7
 # Rules based on GC; singer extrapolates the answer of GC on few points to all of them.
-FAMILY = ("gc", "gc_d", "gc_inverse", "gc_first", "gc_drift", "singer")
+FAMILY = ("gc", "gc_1", "gc_d", "gc_inverse", "gc_first", "gc_drift", "singer")
 # Rules that multiply full matrices are left out beyond this many points.
 MOST_POINTS = {"semigroup": 1000}
 # Weights beyond this multiple of ε (2e-9 and less) are left out if ε is below this share of the unit: few pairs are left.
@@ -192,9 +192,10 @@ def _sample(manifold: Manifold, setting: Record, seed: int) -> tuple[list[Record
 
 
 def _bandwidths(X: np.ndarray, dim: int, seed: int) -> dict[str, float]:
-    """ε̂ of every rule; ``gc_d`` compares all d tangent directions, ``gc_drift`` also includes the drift."""
+    """ε̂ of every rule; ``gc_1`` compares one tangent direction, ``gc_d`` all d of them, ``gc_drift`` also the drift."""
     rules = {
         "gc": GeometricConsistency(),
+        "gc_1": GeometricConsistency(working_dim=1),
         "gc_d": GeometricConsistency(working_dim=dim),
         "gc_inverse": GeometricConsistency(dual=False),
         "gc_first": GeometricConsistency(rule="first"),
@@ -260,7 +261,7 @@ def _optimum(errors: list[Record]) -> list[Record]:
 
 def _claims(tables: dict[str, list[Record]]) -> tuple[Claim, ...]:
     regret = {row["rule"]: row for row in tables["regret"]}
-    gc, gc_d, drift = regret["gc"], regret["gc_d"], regret["gc_drift"]
+    gc, gc_1, gc_d, drift = (regret[rule] for rule in ("gc", "gc_1", "gc_d", "gc_drift"))
     (optimum,) = where(tables["optimum"], rule="gc_d")
     noisy = max(row["noise"] for row in tables["by_noise"])
     bgh = {row["noise"]: row["pointwise_median"] for row in where(tables["by_noise"], rule="bgh")}
@@ -269,10 +270,10 @@ def _claims(tables: dict[str, list[Record]]) -> tuple[Claim, ...]:
     return (
         Claim(
             "GC sits at the optimum of the spectrum",
-            gc_d["eigenvalues_median"] < 1.1 and gc["eigenvalues_median"] < 1.2,
-            f"median regret for eigenvalues {gc_d['eigenvalues_median']:.3f} with d' = d, "
-            f"{gc['eigenvalues_median']:.3f} with d' = 1; 90 % of samples below "
-            f"{gc_d['eigenvalues_worst']:.2f} and {gc['eigenvalues_worst']:.2f}",
+            gc["eigenvalues_median"] < 1.1 and gc_1["eigenvalues_median"] < 1.2,
+            f"median regret for eigenvalues {gc['eigenvalues_median']:.3f} with as many directions as it finds, "
+            f"{gc_d['eigenvalues_median']:.3f} with d' = d, {gc_1['eigenvalues_median']:.3f} with d' = 1; 90 % of samples "
+            f"below {gc['eigenvalues_worst']:.2f}, {gc_d['eigenvalues_worst']:.2f} and {gc_1['eigenvalues_worst']:.2f}",
         ),
         Claim(
             "no rule outside the GC family comes as close for eigenvalues",

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from ..judgment import judged
 from ..points import Points
 from ..search import Curve, choose, minima_of, resampled_interval
 from ..selection import Selection
@@ -38,9 +39,13 @@ class BandwidthSelector(BaseEstimator):
         self.bandwidth_ = self.selection_.bandwidth
         return self
 
-    @abstractmethod
     def select(self, points: Points, y: Any = None) -> Selection:
-        """The selection for points that have been checked; sets nothing."""
+        """The selection for points that have been checked, with a verdict; sets nothing."""
+        return judged(self._select(points, y), points, n_jobs=self.n_jobs)
+
+    @abstractmethod
+    def _select(self, points: Points, y: Any = None) -> Selection:
+        """The selection by the rule alone."""
 
 
 def least_of(

@@ -10,9 +10,10 @@ from sklearn.utils import check_random_state
 from ..consistency import Consistency
 from ..evaluation import checked_problem
 from ..graphs.skeleton import Skeleton, skeleton_of
+from ..judgment import LOOKED_AT, remarks_on
 from ..least_distortion import least_distortion
-from ..neighborhoods import neighborhoods_at
-from ..points import Points
+from ..local_dimension import neighborhoods_at
+from ..points import Points, spread_rows
 from ..selection import Selection
 from ..specification import GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_n_sample, check_number
@@ -22,8 +23,6 @@ __all__ = ["GeometricConsistency"]
 
 # Evaluation points of the scan, and the most that are asked where minima compete, with ``n_sample="auto"``.
 _FIRST_SAMPLE, _MOST_SAMPLE = 100, 5000
-# Evaluation points whose neighborhoods are looked at.
-_LOOKED_AT = 200
 
 
 @dataclass(eq=False, repr=False)
@@ -125,6 +124,9 @@ class GeometricConsistency(BandwidthSelector):
     engine: str = "auto"
     random_state: Any = None
 
+    def _select(self, points: Points, y: Any = None) -> Selection:
+        return self.select(points, y)
+
     def select(self, points: Points, y: Any = None, *, skeleton: Skeleton | None = None) -> Selection:
         """The selection for checked points; for the graph of an estimator if its ``skeleton`` is given."""
         check_choice("rule", self.rule, ("global", "first"))
@@ -136,14 +138,14 @@ class GeometricConsistency(BandwidthSelector):
         else:
             skeleton = replace(skeleton, spec=GraphSpec.of(self).within(skeleton.spec))
         problem = self.problem(points, skeleton, sample)
-        return least_distortion(
+        selection = least_distortion(
             problem,
             len(points),
             n_first=n_first,
             neighborhoods=partial(
                 neighborhoods_at,
                 points,
-                sample[:_LOOKED_AT],
+                sample[spread_rows(len(sample), LOOKED_AT)],
                 row_sums=problem.engine.row_sums,
                 rho=None if skeleton.scale is None else skeleton.scale.rho,
                 most=skeleton.most_neighbors,
@@ -155,6 +157,7 @@ class GeometricConsistency(BandwidthSelector):
             smooth_sums=skeleton.spec.cutoff is None and skeleton.pairs is None,
             random_state=random_state,
         )
+        return replace(selection, remarks=remarks_on(points))
 
     def problem(self, points: Points, skeleton: Skeleton, sample: np.ndarray) -> Consistency:
         """The distortion that is minimized, as a function of ε."""

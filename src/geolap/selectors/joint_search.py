@@ -22,7 +22,7 @@ from ..graphs.skeleton import Skeleton, skeleton_of
 from ..pairs import Pairs
 from ..points import Points
 from ..scale import resolve_scale
-from ..search import STEPS_PER_OCTAVE, Curve, choose, local_minima, minima_of, refine, standard_error
+from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine, standard_error
 from ..selection import Selection, Status
 from ..specification import FullSpec, GraphSpec, same_setting
 from ..validation import check_bandwidths, check_n_sample, check_number
@@ -33,6 +33,8 @@ __all__ = ["ConsistencySearch", "Gain"]
 # Values of a range that are tried at first, and how often the best is closed in further.
 _FIRST_VALUES = 5
 _ROUNDS = 4
+# Fewest evaluation points where the selector does not say how many.
+_FEWEST_SAMPLE = 200
 # What of the graph counts something.
 _COUNTS = ("n_neighbors", "local_scale")
 
@@ -131,7 +133,8 @@ class ConsistencySearch(BaseEstimator):
         selector = clone(selector)
         ranges = _checked(self.parameters, selector)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        trial = _Trial(points, selector.set_params(random_state=seed), ranges.pop("bandwidth", None), seed)
+        selector = _settled(selector.set_params(random_state=seed), points)
+        trial = _Trial(points, selector, ranges.pop("bandwidth", None), seed)
 
         for values in product(*(_first_values(name, spec) for name, spec in ranges.items())):
             trial(dict(zip(ranges, values, strict=True)))
@@ -157,6 +160,16 @@ class ConsistencySearch(BaseEstimator):
             standard_error(difference),
         )
         return self
+
+
+def _settled(selector: GeometricConsistency, points: Points) -> GeometricConsistency:
+    """The selector with as many directions and evaluation points as its own graph asks for, the same for all graphs."""
+    if "auto" in (selector.working_dim, selector.n_sample):
+        details = selector.select(points).details
+        selector.set_params(working_dim=details["working_dim"])
+        if selector.n_sample == "auto":
+            selector.set_params(n_sample=max(_FEWEST_SAMPLE, len(details["sample"])))
+    return selector
 
 
 class _Trial:
@@ -210,7 +223,7 @@ def _restricted(
         grid = np.geomspace(low, high, max(5, 1 + int(np.ceil(STEPS_PER_OCTAVE * np.log2(high / low)))))
     curve = Curve(grid, values(grid))
     if ranged:
-        curve = refine(curve, values, local_minima(curve.mean))
+        curve = refine(curve, values)
     minima = minima_of(curve)
     bandwidth, status = choose(curve, minima, rule=selector.rule) if len(grid) > 2 else (None, Status.FLAT)
     if not ranged or bandwidth is None:

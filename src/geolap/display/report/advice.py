@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...kernel import convert_bandwidth
-from ...selection import Selection, Status
+from ...selection import Selection, Status, Verdict
 
-__all__ = ["ADVICE", "Advice", "Snippet", "snippets_for"]
+__all__ = ["Advice", "Snippet", "advice_for", "snippets_for"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Advice(NamedTuple):
 _LOOK_FURTHER = "Look further", "print(geolap.select_bandwidth(X, max_share=0.4).explain())"
 _ASK_GEOMETRY = "Ask the geometry instead", "print(geolap.select_bandwidth(X).explain())"
 _USE = "Use the bandwidth "
-ADVICE = {
+_ADVICE = {
     Status.INTERIOR: Advice(_USE, " for {}.", "See what every rule says", "print(geolap.compare_bandwidths(X))"),
     Status.SEVERAL: Advice(
         _USE,
@@ -61,18 +61,25 @@ ADVICE = {
     Status.NO_LIMIT: Advice("", " is a stopgap for {}: its range of scales has an open end.", *_ASK_GEOMETRY),
     Status.RULE: Advice("", " is what a rule of thumb says for {}.", *_ASK_GEOMETRY),
 }
+_FOR_LABELS = Advice(
+    _USE,
+    " for kernels and labels of {}; for a map, join nearest neighbors.",
+    "Map it by nearest neighbors",
+    "eigenmap = geolap.LaplacianEigenmap(n_neighbors=10, local_scale=7).fit(X)\nembedding = eigenmap.embedding_",
+)
 
 
-def snippets_for(
-    selection: Selection, *, n_clusters: int = 8, outliers: bool = False, directions: int | None = None
-) -> tuple[Snippet, ...]:
-    """Code for what comes next.
+def advice_for(selection: Selection) -> Advice:
+    """What to do, by the verdict and the status."""
+    if selection.verdict is Verdict.NEAREST_NEIGHBORS and selection.status is not Status.FALLS_APART:
+        return _FOR_LABELS
+    return _ADVICE[selection.status]
 
-    ``outliers``: whether they take the first coordinates of the map; ``directions``: how many the data has, if more than
-    were compared.
-    """
+
+def snippets_for(selection: Selection, *, n_clusters: int = 8, outliers: bool = False) -> tuple[Snippet, ...]:
+    """Code for what comes next; ``outliers``: whether they take the first coordinates of the map."""
     gamma = convert_bandwidth(selection.bandwidth, target="gamma")
-    advice = ADVICE[selection.status]
+    advice = advice_for(selection)
     snippets = [
         Snippet(
             "Build with this bandwidth",
@@ -87,9 +94,6 @@ def snippets_for(
             "embedding = eigenmap.embedding_"
         )
         snippets.append(Snippet("Map the data without the pull of outliers", code))
-    if directions is not None:
-        code = f"selection = geolap.select_bandwidth(X, working_dim={directions})\nprint(selection.explain())"
-        snippets.append(Snippet("Compare as many directions as the data has", code))
     snippets.append(Snippet(advice.title, advice.code))
     elsewhere = Snippet(
         "Use it in scikit-learn",

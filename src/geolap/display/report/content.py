@@ -20,7 +20,7 @@ from ...points import Points
 from ...selection import Selection
 from ...selectors import GeometricConsistency
 from ...selectors.comparison import Comparison, ComparisonRow, compare_bandwidths
-from .advice import ADVICE, Snippet, snippets_for
+from .advice import Snippet, advice_for, snippets_for
 from .coloring import Coloring, density_coloring, label_coloring
 from .maps import FAILURES, MapView, map_views
 
@@ -44,7 +44,6 @@ class Rival:
     isolated: int | None = None
     seconds: float | None = None
     remark: str = ""
-    directions: int = 0  # compared, where the rule is GC itself with more of them
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class ReportContent:
     @property
     def answer(self) -> tuple[str, str, str]:
         """The answer in one sentence: what comes before the bandwidth, the bandwidth, what comes after it."""
-        advice = ADVICE[self.selection.status]
+        advice = advice_for(self.selection)
         return advice.before, f"ε = {self.selection.bandwidth:.4g}", advice.after.format(self.name)
 
     @property
@@ -100,8 +99,8 @@ class ReportContent:
             facts.append(("neighbors (median)", f"{np.exp(np.interp(np.log(selection.bandwidth), at, median)):.3g}"))
         if selection.bound is not None:
             facts.append(("local up to ε", f"{selection.bound:.4g}"))
-        if self.vote[0]:
-            facts.append(("dimension at ε̂", str(self.vote[0])))
+        if selection.neighborhoods is not None:
+            facts.append(("dimension at ε̂", str(selection.neighborhoods.dimension or "cannot be told")))
         return *facts, ("gamma in scikit-learn", f"{convert_bandwidth(selection.bandwidth, target='gamma'):.4g}")
 
     @property
@@ -152,7 +151,6 @@ def content_of(
         some = points[np.sort(chosen)]
         remarks["dimension"] = f"From a random {_MOST_POINTS_OF_SPECTRUM} of the {n} points."
     dimension = dimension_curve(some, scales, random_state=seed)
-    more = _with_more_directions(points, selection, _vote(dimension, selection.bandwidth)[0], seed)
     maps, density, remarks["maps"] = map_views(points, selection.bandwidth, seed)
     outliers = any(view.pulled for view in maps if view.factor == 1.0)
     if outliers:
@@ -168,12 +166,11 @@ def content_of(
             selection,
             n_clusters=8 if coloring is None or coloring.values is not None else coloring.n_classes,
             outliers=outliers,
-            directions=more[0].directions if more else None,
         ),
         n_points=n,
         n_features=r,
         features=tuple(str(column) for column in getattr(X, "columns", ())),
-        rivals=(*more, *(rival for rival in rivals if rival.method != selection.method)),
+        rivals=tuple(rival for rival in rivals if rival.method != selection.method),
         health=health_curve(points, scales, random_state=seed),
         dimension=dimension,
         maps=maps,
@@ -204,19 +201,6 @@ def _known_health(selection: Selection) -> HealthCurve | None:
         isolated=(effective < 1.0002).mean(axis=0),  # neighbors of weight 1e-4 together: none within 3ε
         effective_neighbors=np.quantile(effective, (0.0, 0.25, 0.5, 0.75, 1.0), axis=0).T,
     )
-
-
-def _with_more_directions(points: np.ndarray, selection: Selection, dimension: int, seed: int) -> tuple[Rival, ...]:
-    """What GC says when it compares as many directions as the data has at ε̂, if those are more than it compared."""
-    compared = selection.details.get("working_dim", dimension)
-    if selection.method != "gc" or not compared < dimension < points.shape[1] or len(points) > _MOST_ASKED:
-        return ()
-    method = f"gc, d' = {dimension}"
-    try:
-        other = GeometricConsistency(working_dim=dimension, random_state=seed).fit(points).selection_
-    except FAILURES as error:
-        return (Rival(method, None, remark=str(error), directions=dimension),)
-    return (Rival(method, other.bandwidth, other.interval, remark=str(other.status), directions=dimension),)
 
 
 def _asked(points: np.ndarray, seed: int, remarks: dict[str, str]) -> list[Rival]:

@@ -214,15 +214,13 @@ def _color_key(coloring: Coloring | None) -> str:
 
 
 def _dimension(content: ReportContent) -> Section:
-    curve, (dimension, share) = content.dimension, content.vote
+    curve = content.dimension
     if curve is None:
         return "", {}
-    finding = (
-        f"The largest gap between them tells the dimension: at ε̂ {share:.0%} of the evaluation points vote for {dimension}."
-        if dimension
-        else "At ε̂ no evaluation point has neighbors."
-    )
-    text = f"Singular values of small neighborhoods count the directions in which the data extends. {finding}"
+    near = content.selection.neighborhoods
+    text = "Singular values of small neighborhoods count the directions in which the data extends, by their largest gap."
+    if near is not None:
+        text += f" At ε̂: {near.explain_neighbors()} {near.explain_dimension()}"
     key = [
         ("line", "@curve", "σ of the tangent directions"),
         ("line", "@artifact", "σ of the others"),
@@ -237,7 +235,7 @@ def _dimension(content: ReportContent) -> Section:
         **{f"σ{k + 1}": _cells(values, ".4g") for k, values in enumerate(curve.singular_values.T[:8])},
     }
     figure = dimension_figure(content)
-    words = f"Local singular values against bandwidth; dimension {dimension} at the chosen one."
+    words = f"Local singular values against bandwidth; most points vote for {content.vote[0]} at the chosen one."
     parts = _figure("dimensions", words, key, figure), _remark(content, "dimension"), _numbers(_table(columns))
     return _section("dimension", "How many dimensions", text, *parts), {"dimensions": figure}
 

@@ -1,0 +1,103 @@
+"""The dimension that neighborhoods see at a scale: see `geolap.neighborhoods`.
+
+Since W² at ε is W at ε/√2, row sums at ε, ε/√2 and ε/2 tell how many neighbors there are, how many span a tangent plane, and
+how fast neighborhoods grow: like ε^d on a d-dimensional manifold.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from .local_pca import largest_gap, local_singular_values, vote
+from .neighborhoods import Neighborhoods
+from .points import Points, host_array
+
+__all__ = ["neighborhoods_at"]
+
+# Columns of the rows that are looked at: a random sample of more points.
+_MOST_COLUMNS = 65536
+# Nearest neighbors in the likelihood: as many as a neighborhood holds, within these limits.
+_LEAST_NEAREST, _MOST_NEAREST = 10, 200
+
+
+def neighborhoods_at(
+    points: Points,
+    sample: np.ndarray,
+    bandwidth: float,
+    row_sums: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    *,
+    rho: np.ndarray | None = None,
+    most: int | None = None,
+    max_dim: int = 20,
+    n_jobs: int | None = None,
+) -> Neighborhoods:
+    """What neighborhoods of the sampled points are like.
+
+    Parameters
+    ----------
+    points : Points
+    sample : ndarray (n,)
+    bandwidth : float
+    row_sums : callable
+        ``(bandwidths, targets)`` → Σ_{j≠i} W_ij (n, m), as an engine has it.
+    rho : ndarray (N,), optional
+        Local scales.
+    most : int, optional
+        Count only this many nearest neighbors.
+    max_dim : int
+        The largest dimension considered.
+    n_jobs : int, optional
+    """
+    sums = row_sums(bandwidth / np.sqrt([1.0, 2.0, 4.0]), sample)
+    W, W2, W4 = 1.0 + sums.T
+    effective, spanning = W**2 / W2, W2**2 / W4
+    joined = sums[:, 1] > 0
+    growth = float(np.median(2.0 * np.log2(sums[joined, 0] / sums[joined, 1]))) if joined.any() else 0.0
+    columns, rows = _columns(points, sample)
+    scales = None if rho is None else rho[columns]
+    some = points if len(columns) == len(points) else Points(host_array(points.given[columns]))
+    nearest = int(np.clip(np.median(effective), _LEAST_NEAREST, _MOST_NEAREST if most is None else most))
+    found = Neighborhoods(
+        bandwidth=float(bandwidth),
+        effective=float(np.median(effective)),
+        spanning=float(np.median(spanning)),
+        uneven=(float(np.quantile(effective, 0.1)), float(np.quantile(effective, 0.9))),
+        growth=growth,
+        likelihood=_likelihood(some.box, rows, nearest),
+        most=most,
+    )
+    if not found.resolved:
+        return found
+    n_values = min(max_dim, points.shape[1]) + 1
+    values = local_singular_values(some, rows, [bandwidth], n_values, rho=scales, most=most, n_jobs=n_jobs)[:, 0]
+    per_point = largest_gap(values)
+    voted = vote(per_point)
+    share = float(np.mean(per_point == voted)) if voted else 0.0
+    return replace(found, vote=voted, share=share, per_point=per_point, singular_values=values)
+
+
+def _columns(points: Points, sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The points among which neighbors are looked for, and the places of the sampled ones among them."""
+    n = len(points)
+    if n <= _MOST_COLUMNS and isinstance(points.given, np.ndarray):
+        return np.arange(n), sample
+    drawn = np.random.default_rng(0).choice(n, min(n, _MOST_COLUMNS), replace=False)
+    columns = np.union1d(drawn, sample)
+    return columns, np.searchsorted(columns, sample)
+
+
+def _likelihood(X: np.ndarray, rows: np.ndarray, k: int) -> float:
+    """(k − 2) / Σ_j log(t_k / t_j) (Levina & Bickel, 2004), with sums averaged over points; duplicates are left out."""
+    logs = []
+    for some in np.array_split(rows, -(-len(rows) // 64)):
+        sqdist = cdist(X[some], X, "sqeuclidean")
+        sqdist[sqdist == 0] = np.inf
+        k_here = min(k, sqdist.shape[1] - 1)
+        near = np.partition(sqdist, k_here - 1, axis=1)[:, :k_here]
+        near = near[np.isfinite(near).all(axis=1)]
+        if near.size and k_here > 2:
+            logs.append(0.5 * np.log(near.max(axis=1, keepdims=True) / near).sum(axis=1) / (k_here - 2))
+    mean = float(np.concatenate(logs).mean()) if logs else 0.0
+    return 1.0 / mean if mean > 0 else 0.0
