@@ -35,7 +35,7 @@ __all__ = ["least_distortion"]
 
 # Evaluation points are enough when 95 % of resamples choose within this factor of one another, or lose no more than this
 # share of D by their choice.
-_PRECISE, _LOSS = 1.1, 0.002
+_PRECISE, _LOSS = 1.08, 0.002
 # Their number grows at least by the first factor, to see whether a minimum is one by the second, at most by the third.
 _LEAST_MORE, _MORE_TO_SEE, _MOST_MORE = 1.5, 2.0, 8.0
 # All are asked instead of more than one in this many.
@@ -164,8 +164,9 @@ def _directions(
     """
     curve = Curve(scan.bandwidths, scan.per_point)
     minima = sorted((m for m in minima_of(curve, bound) if m.local), key=lambda m: m.score)
+    tried = {1}
     for start in [*(m.bandwidth for m in minima), bound]:
-        seen, tried = neighborhoods(start).directions, {1}
+        seen = neighborhoods(start).directions
         while seen is not None and seen not in tried:
             tried.add(seen)
             more = replace(problem, working_dim=seen)

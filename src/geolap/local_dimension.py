@@ -16,8 +16,8 @@ from .points import Points, host_array
 
 __all__ = ["neighborhoods_at"]
 
-# Columns of the rows that are looked at: a random sample of more points.
-_MOST_COLUMNS = 65536
+# Columns of the rows that are looked at, a random sample of more points: at most, and as many in a neighborhood.
+_MOST_COLUMNS, _ENOUGH_COLUMNS = 65536, 4096
 # Nearest neighbors in the likelihood: as many as a neighborhood holds, within these limits.
 _LEAST_NEAREST, _MOST_NEAREST = 10, 200
 
@@ -55,7 +55,7 @@ def neighborhoods_at(
     effective, spanning = W**2 / W2, W2**2 / W4
     joined = sums[:, 1] > 0
     growth = float(np.median(2.0 * np.log2(sums[joined, 0] / sums[joined, 1]))) if joined.any() else 0.0
-    columns, rows = _columns(points, sample)
+    columns, rows = _columns(points, sample, float(np.median(effective)))
     scales = None if rho is None else rho[columns]
     some = points if len(columns) == len(points) else Points(host_array(points.given[columns]))
     nearest = int(np.clip(np.median(effective), _LEAST_NEAREST, _MOST_NEAREST if most is None else most))
@@ -78,12 +78,13 @@ def neighborhoods_at(
     return replace(found, vote=voted, share=share, per_point=per_point, singular_values=values)
 
 
-def _columns(points: Points, sample: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _columns(points: Points, sample: np.ndarray, effective: float) -> tuple[np.ndarray, np.ndarray]:
     """The points among which neighbors are looked for, and the places of the sampled ones among them."""
     n = len(points)
-    if n <= _MOST_COLUMNS and isinstance(points.given, np.ndarray):
+    enough = min(_MOST_COLUMNS, round(n * min(1.0, _ENOUGH_COLUMNS / effective)))
+    if n <= enough and isinstance(points.given, np.ndarray):
         return np.arange(n), sample
-    drawn = np.random.default_rng(0).choice(n, min(n, _MOST_COLUMNS), replace=False)
+    drawn = np.random.default_rng(0).choice(n, min(n, enough), replace=False)
     columns = np.union1d(drawn, sample)
     return columns, np.searchsorted(columns, sample)
 

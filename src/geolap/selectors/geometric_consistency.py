@@ -23,6 +23,8 @@ __all__ = ["GeometricConsistency"]
 
 # Evaluation points of the scan, and the most that are asked where minima compete, with ``n_sample="auto"``.
 _FIRST_SAMPLE, _MOST_SAMPLE = 100, 5000
+# Up to this many points all are evaluation points, and beyond the second, where neighborhoods are large, they are fewer.
+_FEW_POINTS, _MANY_POINTS, _FEWER_SAMPLE = 500, 100_000, 1200
 
 
 @dataclass(eq=False, repr=False)
@@ -175,4 +177,7 @@ class GeometricConsistency(BandwidthSelector):
         """Evaluation points in the order in which they are asked, and how many are asked at every bandwidth."""
         if self.n_sample != "auto":
             return check_n_sample(self.n_sample, n_points, random_state), None
-        return random_state.choice(n_points, min(n_points, _MOST_SAMPLE), replace=False), min(n_points, _FIRST_SAMPLE)
+        if n_points <= _FEW_POINTS:
+            return np.arange(n_points), None
+        most = _MOST_SAMPLE if n_points <= _MANY_POINTS else _FEWER_SAMPLE
+        return random_state.choice(n_points, min(n_points, most), replace=False), _FIRST_SAMPLE
