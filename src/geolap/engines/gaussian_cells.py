@@ -59,12 +59,17 @@ class Boxes:
         starts = np.arange(0, len(starts), _SHARED)
         self._coarse = np.minimum.reduceat(self._fine[0], starts), np.maximum.reduceat(self._fine[1], starts)
 
-    def within(self, distance: float, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """Numbers of the runs that may hold points closer than ``distance`` to the box from ``low`` to ``high``."""
-        near = np.flatnonzero(_gaps(low, high, *self._coarse) <= distance**2)
+    def within(self, distance: float | np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Numbers of the runs that may hold points closer than ``distance`` to the box from ``low`` to ``high``.
+
+        The distance may be another one for each run.
+        """
+        fine = np.broadcast_to(distance, len(self._fine[0]))
+        coarse = np.maximum.reduceat(fine, np.arange(0, len(fine), _SHARED)) if np.ndim(distance) else distance
+        near = np.flatnonzero(_gaps(low, high, *self._coarse) <= coarse**2)
         runs = (near[:, None] * _SHARED + np.arange(_SHARED)).ravel()
         runs = runs[: np.searchsorted(runs, len(self._fine[0]))]
-        return runs[_gaps(low, high, self._fine[0][runs], self._fine[1][runs]) <= distance**2]
+        return runs[_gaps(low, high, self._fine[0][runs], self._fine[1][runs]) <= fine[runs] ** 2]
 
     def points(self, runs: np.ndarray) -> np.ndarray:
         """Indices of all points in those runs."""
@@ -167,7 +172,7 @@ class Cells:
         logs = np.log(self.counts) - 0.5 * np.log(widen).sum(axis=1)
         largest = logs.max()
         weights = np.exp(logs - largest).astype(np.float32)
-        widest = np.sqrt(widen.max())
+        widths = np.maximum.reduceat(np.sqrt(widen.max(axis=1)), np.arange(0, len(widen), _SHARED))  # of each box
         inverse = 1.0 / (eps**2 * self.rho[:, None] * widen)
         rho_most = self.rho.max()
         scratch = Scratch()
@@ -180,7 +185,7 @@ class Cells:
             checkpoint()
             points = targets[slice(*run)]
             scale = np.ones(len(points)) if rho is None else rho[slice(*run)]
-            near = self.near(points, eps * np.sqrt(scale.max() * rho_most) * widest)
+            near = self.near(points, eps * np.sqrt(scale.max() * rho_most) * widths)
             center = 0.0 if once else points[len(points) // 2]
             left = _of_points(points - center, scale, inverse.shape[1] == 1).astype(np.float32)
             # Both points of a close pair are about as far from the center.
@@ -206,8 +211,8 @@ class Cells:
         found = in_order(of, runs, n_jobs=n_jobs, label=None)
         return np.concatenate(list(found)) * np.exp(max(largest, -600.0))
 
-    def near(self, points: np.ndarray, eps: float) -> np.ndarray:
-        """Indices of the cells that may be within reach of the points."""
+    def near(self, points: np.ndarray, eps: float | np.ndarray) -> np.ndarray:
+        """Indices of the cells that may be within reach of the points, at a bandwidth for each box of cells."""
         return self.boxes.points(self.boxes.within(_REACH * eps, points.min(axis=0), points.max(axis=0)))
 
 

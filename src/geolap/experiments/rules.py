@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ..selectors import BandwidthSelector
 __all__ = ["PAPER", "selected", "timed"]
 
 # As the paper has it: 200 evaluation points, whatever they decide.
-PAPER = {"n_sample": 200}
+PAPER: dict[str, Any] = {"n_sample": 200}
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
