@@ -37,6 +37,7 @@ LAYERS = [
     {"selectors"},
     {"dimension"},
     {"estimators"},
+    {"forecasting"},
     {"anndata", "display", "experiments", "files"},
     {"cli", "__main__"},
 ]

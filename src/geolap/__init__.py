@@ -26,7 +26,7 @@ _PUBLIC = {
     "graphs.health": ("graph_health", "GraphHealth", "health_curve", "HealthCurve"),
     "dimension": ("intrinsic_dimension", "dimension_range", "dimension_curve", "DimensionEstimate", "DimensionCurve"),
     "scale": ("neighbor_scale", "regional_scale"),
-    "graphs.forecast": ("forecast",),
+    "forecasting": ("forecast",),
     "engines": ("Cost",),
     "estimators.laplacian": ("GraphLaplacian",),
     "estimators.maps": ("LaplacianEigenmap", "DiffusionMap"),
@@ -62,7 +62,7 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .estimators.riemannian import RiemannianMetric as RiemannianMetric
     from .estimators.riemannian import riemannian_metric as riemannian_metric
     from .evaluation import distortion as distortion
-    from .graphs.forecast import forecast as forecast
+    from .forecasting import forecast as forecast
     from .graphs.health import GraphHealth as GraphHealth
     from .graphs.health import HealthCurve as HealthCurve
     from .graphs.health import graph_health as graph_health

@@ -127,7 +127,7 @@ def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting) -> None:
     """Before long work, how long it will be."""
     if len(points) < _MANY or run.quiet or selecting.method != "gc":
         return
-    from ..graphs.forecast import forecast
+    from ..forecasting import forecast
 
     exact, engine = bool(selecting.exact), selecting.engine or "auto"
     run.note(f"{forecast(points, exact=exact, engine=engine, n_jobs=run.n_jobs)}.")

@@ -13,6 +13,7 @@ What is exact and what is estimated, for each bandwidth separately:
 Where the points have structure, work and memory grow like N, because rows and cells in reach of a point do not grow.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -57,6 +58,8 @@ _FEW_DIMENSIONS = 128
 _GROUP, _PIECE = 25, 2**15
 # Evaluation points whose moments are held at once.
 _ROWS = 1024
+# To forecast: pieces of adjacent columns and their length, and rows.
+_PIECES_TIMED, _PIECE_TIMED, _FEW_ROWS = 8, 512, (2, 18)
 
 
 @dataclass(frozen=True)
@@ -167,29 +170,49 @@ class CellsEngine:
 
     def _share(self, places: np.ndarray, eps: float) -> float:
         """The share of all points in an effective neighborhood of the given places."""
-        pilot = spread_rows(len(self._X), PILOT)
+        pilot, places = spread_rows(len(self._X), PILOT), places[spread_rows(len(places), CHECKED)]
         sqdist = cdist(self._X[places], self._X[pilot], "sqeuclidean") / (self._rho[places][:, None] * self._rho[pilot])
         return neighborhood_share(sqdist, eps, cutoff=self._cutoff)
 
+    def pilot(self, sample: np.ndarray, bandwidth: float, D: float) -> tuple[float, float]:
+        """Seconds that `local_metrics` will take at one bandwidth where D is about so large: for degrees, and for a row.
+
+        Everything is done for some of the columns and rows.
+        """
+        eps, places = float(in_unit([bandwidth], self._unit)[0]), self._place[sample]
+        start = time.perf_counter()
+        rows, share = self._rows(places, eps)
+        targets = self._targets(rows, share)
+        seconds, v = 0.0, np.ones(rows.columns.size)
+        some = rows.sampled[targets[_pieces(len(targets))]]
+        for cells, error in self._checked(rows.sampled[targets], eps, share):
+            begin = time.perf_counter()
+            self._sums(cells, some, eps)
+            once = time.perf_counter() - begin
+            seconds += once * (len(targets) / len(some) - 1.0)
+            if error <= _ERROR_OF_D * D:
+                break
+        seconds += time.perf_counter() - start
+        taken = []
+        for n in _FEW_ROWS:
+            few = replace(rows, places=places[:n], runs=rows.runs[:n], reach=rows.reach[:n])
+            begin = time.perf_counter()
+            self._find(few, eps, 1, v)
+            taken.append(time.perf_counter() - begin)
+        return seconds + taken[0], max(taken[1] - taken[0], 0.0) / (_FEW_ROWS[1] - _FEW_ROWS[0])
+
     def _metrics_at(self, places: np.ndarray, eps: float, dim: int, renormalization: float) -> tuple[LocalMetrics, float]:
         """LocalMetrics of one bandwidth, and the error of the degrees."""
-        share = self._share(places, eps)
-        sampled, thinned = self._sampled(share, places)
-        columns = self._columns(sampled)
-        reach = ROW_REACH * eps * np.sqrt(self._rho[places] * self._rho.max())
-        runs = [columns.near(self._X[i], distance) for i, distance in zip(places, reach, strict=True)]
-        rows = _Rows(places, sampled, columns, runs, reach, thinned)
-        targets = columns.seen(runs)
-        if len(places) * share < _FEW_SEEN:
-            targets = self._inside(targets, rows)
+        rows, share = self._rows(places, eps)
+        sampled, columns = rows.sampled, rows.columns
+        targets = self._targets(rows, share)
         scale = None if self._scale is None else LocalScale(columns.rho[targets], self._scale.intrinsic_dim)
-        find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
         v = np.zeros(columns.size)
 
         def metrics_by(known: _Degrees) -> LocalMetrics:
             degrees = known.at(sampled[targets], self._sums, eps)
             v[targets] = density_weights(degrees, renormalization=renormalization, scale=scale)
-            return find(rows, eps, dim, v)
+            return self._find(rows, eps, dim, v)
 
         if eps in self._known:
             return metrics_by(self._known[eps]), self._known[eps].error
@@ -203,6 +226,24 @@ class CellsEngine:
                     return local, error
         self._known[eps] = _Degrees(cells, error, len(self._X))  # the best available
         return metrics_by(self._known[eps]), error
+
+    def _rows(self, places: np.ndarray, eps: float) -> tuple[_Rows, float]:
+        """Evaluation points with the columns within their reach, and the share of all points in a neighborhood."""
+        share = self._share(places, eps)
+        sampled, thinned = self._sampled(share, places)
+        columns = self._columns(sampled)
+        reach = ROW_REACH * eps * np.sqrt(self._rho[places] * self._rho.max())
+        runs = [columns.near(self._X[i], distance) for i, distance in zip(places, reach, strict=True)]
+        return _Rows(places, sampled, columns, runs, reach, thinned), share
+
+    def _targets(self, rows: _Rows, share: float) -> np.ndarray:
+        """The columns whose degrees are needed."""
+        targets = rows.columns.seen(rows.runs)
+        return self._inside(targets, rows) if len(rows.places) * share < _FEW_SEEN else targets
+
+    def _find(self, rows: _Rows, eps: float, dim: int, v: np.ndarray) -> LocalMetrics:
+        find = self._by_moments if self._X.shape[1] <= _FEW_DIMENSIONS else self._by_iteration
+        return find(rows, eps, dim, v)
 
     def _inside(self, targets: np.ndarray, rows: _Rows) -> np.ndarray:
         """The targets within reach of at least one evaluation point."""
@@ -301,6 +342,12 @@ class CellsEngine:
         found = LocalMetrics.joined(list(in_order(of, groups, n_jobs=self._n_jobs, label=None)), axis=0)
         found = found.at(np.argsort(np.concatenate(groups)))
         return replace(found, effective=rows.thinned * found.effective)
+
+
+def _pieces(n: int) -> np.ndarray:
+    """Places of a few pieces of adjacent ones among n."""
+    starts = np.linspace(0, max(n - _PIECE_TIMED, 0), _PIECES_TIMED).astype(int)
+    return np.unique((starts[:, None] + np.arange(min(n, _PIECE_TIMED))).ravel())
 
 
 def _power_of_two(least: float) -> int:

@@ -16,7 +16,7 @@ from ..threads import one_blas_thread
 __all__ = ["Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_cost", "selection_memory"]
 
 # The memory of the interpreter and the libraries.
-_BASE = 150e6
+_BASE = 210e6
 # Bandwidths that a selection evaluates: in the scan, and in the refinement.
 _SCANNED, _REFINED = 30, 9
 
@@ -74,7 +74,7 @@ def selection_memory(engine: str, n: float, r: int, *, n_sample: int = 200) -> f
         "dense": 6 * 8 * n * n,
         "tiled": 8 * n * (4 * r + 4 * _SCANNED),
         "device": 8 * n * (3 * r + 3 * _SCANNED) + 2e9,
-        "cells": 28 * n * r + 200 * n + 32 * n_sample * r * r,
+        "cells": 28 * n * r + 650 * n + 2e8 + 32 * n_sample * r * r,
         "chunked": 3e8 + 32 * n_sample * r * r,
     }
     return needed[engine] + _BASE

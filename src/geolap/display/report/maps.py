@@ -8,7 +8,7 @@ from scipy.linalg import orthogonal_procrustes
 
 from ...estimators.maps import LaplacianEigenmap
 from ...estimators.riemannian import dual_metric_of_map, indicatrices
-from ...graphs.forecast import forecast
+from ...forecasting import forecast
 from ...threads import one_blas_thread
 
 __all__ = ["FAILURES", "MapView", "map_views"]

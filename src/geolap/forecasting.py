@@ -1,0 +1,175 @@
+"""A forecast before the work: how long it will take, and whether there is memory enough.
+
+From the shape alone it rests on models (`geolap.engines.cost`).  With the data at hand, a pilot does a small part of the work
+on it: what a selection costs depends on how many points are within reach of one another, which no shape tells.
+"""
+
+import time
+import warnings
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from .engines import CellsEngine, Cost, engine_for, make_engine
+from .engines.cost import map_cost, selection_cost
+from .estimators.maps import LaplacianEigenmap
+from .judgment import LOOKED_AT
+from .local_dimension import neighborhoods_at
+from .points import Points
+from .search_range import search_grid
+from .selection import Selection
+from .selectors import GeometricConsistency
+from .specification import GraphSpec
+from .threads import thread_count
+from .validation import check_choice, check_number
+
+__all__ = ["forecast"]
+
+# Points in the pilots of a selection and of a map; fewer than this many are not worth a pilot.
+_PILOT, _PILOT_MAP, _WORTH = 4000, 10_000, 8000
+# Evaluation points of the scan, those asked at most where minima compete, and every which bandwidth is looked at.
+_SCANNED, _MOST_ASKED, _STEP = 100, 1200, 3
+
+
+def forecast(
+    X: Any,
+    task: str = "selection",
+    *,
+    exact: bool = False,
+    engine: str = "auto",
+    n_neighbors: int = 50,
+    n_landmarks: int | None = None,
+    n_jobs: int | None = None,
+) -> Cost:
+    """What choosing the bandwidth of these points, or a map of them, will cost.
+
+    For data of more than 8000 points in memory a pilot of some seconds does part of the work; otherwise, and for the pair
+    (n_points, n_features), models give a rough answer at once.  Estimators and selectors make the same forecast of memory
+    before they allocate any, and refuse with a sentence if there is not enough.
+
+    Parameters
+    ----------
+    X : array-like (n_points, n_features), or the pair (n_points, n_features)
+    task : {"selection", "map"}, default "selection"
+        `geolap.GeometricConsistency`, or `geolap.LaplacianEigenmap` with its bandwidth chosen by it.
+    exact : bool, default False
+        As in `geolap.GeometricConsistency`.
+    engine : {"auto", "tiled", "dense", "device", "cells"}
+    n_neighbors : int, default 50
+        For a map: neighbors that each point is joined with.
+    n_landmarks : int, optional
+        For a map built on this many landmarks instead.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    Cost
+        ``memory`` in bytes, ``seconds``, ``available`` memory, and ``fits``; ``print`` gives a sentence.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> cost = geolap.forecast((1_000_000, 13))
+    >>> cost.engine
+    'cells'
+    >>> geolap.forecast((1_000_000, 13), engine="dense").fits
+    False
+    >>> geolap.forecast((1_000_000, 13), "map", n_neighbors=50).memory < 12e9
+    True
+    """
+    shape = np.shape(X)
+    if not hasattr(X, "shape"):
+        X = _Shape(*(X if shape == (2,) else shape if len(shape) == 2 else (0, 0)))
+    if len(X.shape) != 2:
+        raise ValueError(f"X must be points or the pair (n_points, n_features); shape {X.shape} was given.")
+    n, r = X.shape
+    check_number("n_points", n, Integral, low=1)
+    check_number("n_features", r, Integral, low=1)
+    check_choice("task", task, ("selection", "map"))
+    spec = GraphSpec(exact=exact, engine=engine, n_neighbors=n_neighbors, n_jobs=n_jobs).filled()
+    name = engine_for(X, exact=spec.exact) if spec.engine == "auto" else spec.engine
+    jobs = thread_count(spec.n_jobs)
+    if task == "map":
+        cost = map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=jobs)
+    else:
+        cost = selection_cost(name, n, r, n_jobs=jobs)
+    if not isinstance(X, np.ndarray) or n <= _WORTH or not cost.fits or name not in ("tiled", "cells"):
+        return cost
+    points = Points.of(X)
+    if task == "map":
+        return replace(cost, seconds=_map_seconds(points, n_neighbors, n_landmarks, spec.n_jobs))
+    return replace(cost, seconds=_selection_seconds(points, replace(spec, n_neighbors=None)))
+
+
+class _Shape:
+    """Points of which only the number is known."""
+
+    def __init__(self, n_points: int, n_features: int) -> None:
+        self.shape = n_points, n_features
+
+
+def _some(points: Points, n: int) -> Points:
+    return Points(points.given[np.sort(np.random.default_rng(0).choice(len(points), min(n, len(points)), replace=False))])
+
+
+def _selection_seconds(points: Points, spec: Any) -> float:
+    """Seconds of a selection, from one over fewer points and parts of that over all."""
+    few, begin = _some(points, _PILOT), time.perf_counter()
+    pilot = GeometricConsistency(random_state=0, n_jobs=spec.n_jobs, engine="tiled").select(few)
+    taken = time.perf_counter() - begin
+    engine = make_engine(points, spec)
+    if not isinstance(engine, CellsEngine):
+        return _tiled_seconds(few, pilot, taken, len(points) / len(few), spec.n_jobs)
+    return _cells_seconds(engine, points, pilot, spec.n_jobs)
+
+
+def _tiled_seconds(few: Points, pilot: Selection, taken: float, factor: float, n_jobs: int | None) -> float:
+    """Row sums grow like N², all else like N."""
+    begin = time.perf_counter()
+    make_engine(few, GraphSpec(n_jobs=n_jobs)).row_sums(pilot.details["scanned"])
+    sums = time.perf_counter() - begin
+    return sums * factor**2 + max(taken - sums, 0.0) * factor
+
+
+def _cells_seconds(engine: CellsEngine, points: Points, pilot: Selection, n_jobs: int | None) -> float:
+    sample = np.random.default_rng(0).choice(len(points), _SCANNED, replace=False)
+    begin = time.perf_counter()
+    grid = search_grid(engine, engine.nearest(sample), len(points))
+    once = time.perf_counter() - begin
+    at = np.unique([*range(0, len(grid), _STEP), len(grid) - 1])
+    scores = np.interp(np.log(grid), np.log(pilot.bandwidths), pilot.scores)
+    parts = np.array([engine.pilot(sample, grid[k], scores[k]) for k in at])
+    degrees, row = np.exp([np.interp(np.arange(len(grid)), at, np.log(part)) for part in np.maximum(parts.T, 1e-6)])
+    directions, asked = pilot.details["working_dim"], min(len(pilot.details["sample"]), _MOST_ASKED)
+    bandwidth = pilot.bandwidth * (_PILOT / len(points)) ** (1.0 / (6.0 + directions))  # Singer's rate
+    begin = time.perf_counter()
+    neighborhoods_at(points, sample, bandwidth, engine.row_sums, n_jobs=n_jobs)
+    look = (time.perf_counter() - begin) * LOOKED_AT / len(sample)
+    chosen = int(np.abs(np.log(grid / bandwidth)).argmin())
+    scans = 1 if directions == 1 else 2
+    around = slice(max(chosen - 2, 0), chosen + 3)
+    return float(
+        once
+        + degrees.sum()
+        + scans * _SCANNED * row.sum()
+        + max(asked - _SCANNED, 0) * row[around].sum()
+        + degrees[chosen]
+        + asked * row[chosen]
+        + (1 + scans) * look
+    )
+
+
+def _map_seconds(points: Points, n_neighbors: int, n_landmarks: int | None, n_jobs: int | None) -> float:
+    """Seconds of a map over neighbors or landmarks, from one of fewer points."""
+    few = _some(points, _PILOT_MAP)
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if n_landmarks is None:
+            LaplacianEigenmap(n_neighbors=n_neighbors, random_state=0, n_jobs=n_jobs).fit(few.given)
+        else:
+            LaplacianEigenmap(n_landmarks=min(n_landmarks, len(few)), random_state=0, n_jobs=n_jobs).fit(few.given)
+    factor = len(points) / len(few)
+    return (time.perf_counter() - begin) * factor * np.log(len(points)) / np.log(len(few))
