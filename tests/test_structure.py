@@ -36,8 +36,7 @@ LAYERS = [
     {"evaluation"},
     {"selectors"},
     {"dimension"},
-    {"estimators"},
-    {"forecasting"},
+    {"estimators", "forecasting"},
     {"anndata", "display", "experiments", "files"},
     {"cli", "__main__"},
 ]

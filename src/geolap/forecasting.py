@@ -1,11 +1,10 @@
 """A forecast before the work: how long it will take, and whether there is memory enough.
 
-From the shape alone it rests on models (`geolap.engines.cost`).  With the data at hand, a pilot does a small part of the work
-on it: what a selection costs depends on how many points are within reach of one another, which no shape tells.
+From the shape alone it rests on models (`geolap.engines.cost`).  With the data at hand, a pilot does a small part of the
+work on it: what a selection costs depends on how many points are within reach of one another, which no shape tells.
 """
 
 import time
-import warnings
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 
 from .engines import CellsEngine, Cost, engine_for, make_engine
 from .engines.cost import map_cost, selection_cost
-from .estimators.maps import LaplacianEigenmap
+from .graphs.neighbors import search_seconds
 from .judgment import LOOKED_AT
 from .local_dimension import neighborhoods_at
 from .points import Points
@@ -27,8 +26,8 @@ from .validation import check_choice, check_number
 
 __all__ = ["forecast"]
 
-# Points in the pilots of a selection and of a map; fewer than this many are not worth a pilot.
-_PILOT, _PILOT_MAP, _WORTH = 4000, 10_000, 8000
+# Points in the pilot of a selection; fewer than this many are not worth one.
+_PILOT, _WORTH = 4000, 8000
 # Evaluation points of the scan, those asked at most where minima compete, and every which bandwidth is looked at.
 _SCANNED, _MOST_ASKED, _STEP = 100, 1200, 3
 
@@ -98,9 +97,13 @@ def forecast(
     if not isinstance(X, np.ndarray) or n <= _WORTH or not cost.fits or name not in ("tiled", "cells"):
         return cost
     points = Points.of(X)
+    if task == "map" and n_landmarks is None:
+        searching = search_seconds(points, n_neighbors, n_jobs=spec.n_jobs)
+        return map_cost(name, n, r, n_neighbors=n_neighbors, n_jobs=jobs, known=searching)
+    seconds = _selection_seconds(points, replace(spec, n_neighbors=None))
     if task == "map":
-        return replace(cost, seconds=_map_seconds(points, n_neighbors, n_landmarks, spec.n_jobs))
-    return replace(cost, seconds=_selection_seconds(points, replace(spec, n_neighbors=None)))
+        return map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=jobs, known=seconds)
+    return replace(cost, seconds=seconds)
 
 
 class _Shape:
@@ -159,17 +162,3 @@ def _cells_seconds(engine: CellsEngine, points: Points, pilot: Selection, n_jobs
         + asked * row[chosen]
         + (1 + scans) * look
     )
-
-
-def _map_seconds(points: Points, n_neighbors: int, n_landmarks: int | None, n_jobs: int | None) -> float:
-    """Seconds of a map over neighbors or landmarks, from one of fewer points."""
-    few = _some(points, _PILOT_MAP)
-    begin = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if n_landmarks is None:
-            LaplacianEigenmap(n_neighbors=n_neighbors, random_state=0, n_jobs=n_jobs).fit(few.given)
-        else:
-            LaplacianEigenmap(n_landmarks=min(n_landmarks, len(few)), random_state=0, n_jobs=n_jobs).fit(few.given)
-    factor = len(points) / len(few)
-    return (time.perf_counter() - begin) * factor * np.log(len(points)) / np.log(len(few))

@@ -99,10 +99,12 @@ def map_cost(
     n_landmarks: int | None = None,
     n_sample: int = 200,
     n_jobs: int = 1,
+    known: float | None = None,
 ) -> Cost:
     """Cost of a map of n points with r features over nearest neighbors or landmarks, including the choice of ε.
 
-    For landmarks the engine chooses ε; over nearest neighbors only these pairs are used.
+    For landmarks the engine chooses ε; over nearest neighbors only these pairs are used.  ``known`` are the seconds of the
+    choice for landmarks, or of the search for neighbors, where a pilot tells them.
     """
     if n_landmarks is not None:
         selection = selection_cost(engine, n, r, n_sample=n_sample, n_jobs=n_jobs)
@@ -110,10 +112,12 @@ def map_cost(
         entries = min(n_landmarks**2, 1000.0 * n_landmarks)
         work = n * min(n_landmarks, 1000.0) * 40 + entries * 500
         memory = max(selection.memory, graph_memory(entries) + 100.0 * n)
-        return Cost("landmarks", memory, selection.seconds + _seconds(work, n_jobs), selection.available)
+        first = selection.seconds if known is None else known
+        return Cost("landmarks", memory, first + _seconds(work, n_jobs), selection.available)
     entries = neighbor_entries(n, n_neighbors)
-    work = n * (500 * r + 400 * n_neighbors) + entries * (_SCANNED * 5 + 1500)
-    return Cost("neighbors", graph_memory(entries) + 40.0 * n * r, _seconds(work, n_jobs), available_memory())
+    first = _seconds(n * (500 * r + 400 * n_neighbors), n_jobs) if known is None else known
+    seconds = first + _seconds(entries * (_SCANNED * 5 + 1500), n_jobs)
+    return Cost("neighbors", graph_memory(entries) + 40.0 * n * r + 1000.0 * n, seconds, available_memory())
 
 
 def _seconds(work: float, n_jobs: int) -> float:

@@ -1,5 +1,6 @@
 """Which pairs of points a graph stores: all of them, those within a radius, or the nearest neighbors of each point."""
 
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from numbers import Integral
@@ -25,6 +26,7 @@ __all__ = [
     "nearest_neighbors",
     "nearest_pairs",
     "pairs_within",
+    "search_seconds",
 ]
 
 # Up to this many features a k-d tree is faster than looking at all pairs.
@@ -34,6 +36,8 @@ _SIDE = 768
 _POINTS_FOR_FAISS, _SHARE_OF_CELLS = 50_000, 16
 # Points that one call of a tree answers for, rows that are worked on together, and numbers held at once by a comparison.
 _QUERIES, _ROWS, _HELD = 2**11, 2**12, 2**24
+# Groups of queries that a forecast is made from.
+_TIMED = 8
 # The relative error of a squared distance to the farthest neighbor beyond which it is found by differences.
 _RELATIVE_ERROR = 1e-9
 
@@ -204,6 +208,22 @@ def _nearest_by_tree(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
     tree = cKDTree(X)
     # Points that are close together use the same memory.
     return _by_groups(lambda rows: tree.query(X[rows], k), tree.indices, _QUERIES, k, n_jobs)
+
+
+def search_seconds(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> float | None:
+    """Seconds that `nearest_neighbors` will take, from a part of the rows; None where no tree is used."""
+    box = as_points(X).box
+    if box.shape[1] > _FEATURES_FOR_TREE:
+        return None
+    begin = time.perf_counter()
+    tree = cKDTree(box)
+    built = time.perf_counter()
+    some = _QUERIES // _TIMED
+    groups = [tree.indices[start : start + some] for start in np.linspace(0, max(len(box) - some, 0), _TIMED).astype(int)]
+    for _ in in_order(lambda rows: tree.query(box[rows], n_neighbors + 1), groups, n_jobs=n_jobs, label=None):
+        pass
+    share = len(box) / sum(map(len, groups))
+    return built - begin + (time.perf_counter() - built) * share
 
 
 def _in_exact_order(X: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> _Found:
