@@ -1,6 +1,7 @@
 """Many points: the estimated selection against the exact one, its growth with N, and a file that does not fit in memory.
 
 python benchmarks/scale.py            accuracy and growth, about seven minutes on two cores; either of them by its name
+python benchmarks/scale.py forecasts  what is said before 200 000 points, and what it takes
 python benchmarks/scale.py file       10⁷ points in a file larger than the memory that the process may use
 """
 
@@ -15,7 +16,7 @@ import pandas as pd
 from scipy.io import loadmat
 
 import geolap
-from geolap.datasets import make_hourglass, make_torus
+from geolap.datasets import make_hourglass, make_swiss_roll, make_torus
 from measuring import hourglass, in_process, peak, run_parts, timed
 
 # What benchmarks/gpu.py finds by visiting all pairs on a GPU, random_state=0: (N, r, d') → ε̂.
@@ -63,7 +64,7 @@ def accuracy():
         for dim in (1, 2) if X.shape[1] < 100 else (1,):
             found, spent = {}, {}
             for which, settings in {"estimated": {"engine": "cells"}, "exact": {"exact": True}}.items():
-                selector = geolap.GeometricConsistency(working_dim=dim, random_state=0, **settings)
+                selector = geolap.GeometricConsistency(working_dim=dim, n_sample=200, random_state=0, **settings)
                 spent[which] = timed(selector.fit, X)[1]
                 found[which] = selector.bandwidth_
             ratio = found["estimated"] / found["exact"]
@@ -75,7 +76,8 @@ def accuracy():
 
 def one(n, r, dim):
     """A whole selection in a process of its own: what it prints, seconds and peak memory included."""
-    model, spent = timed(geolap.GeometricConsistency(working_dim=dim, random_state=0).fit, hourglass(n, r))
+    selector = geolap.GeometricConsistency(working_dim=dim, n_sample=200, random_state=0)
+    model, spent = timed(selector.fit, hourglass(n, r))
     exact = EXACT.get((n, r, dim))
     beside = "" if exact is None else f"  exact {exact:.4g}, ratio {model.bandwidth_ / exact:.3f}"
     rate = 1e6 * spent / (n * np.log(n))
@@ -83,10 +85,38 @@ def one(n, r, dim):
 
 
 def growth():
-    print("whole GeometricConsistency().fit, hourglass σ=0.01")
+    print("whole GeometricConsistency(working_dim=d', n_sample=200).fit, hourglass σ=0.01")
     print("         N    r  d'    time   µs/(N log N)   peak   ε̂")
     for setting in EXACT:
         in_process("one", *setting)
+
+
+def forecasts():
+    print("200 000 points in 10 dimensions: seconds and memory, forecast and used (selection; map of 50 neighbors)")
+    for name in ("swiss roll", "flat cloud", "cloud"):
+        for task in ("selection", "map"):
+            in_process("forecast", name, task)
+
+
+def forecast(name, task, n=200_000):
+    """One forecast, and what it is about, in a process of its own."""
+    rng = np.random.default_rng(0)
+    if name == "swiss roll":
+        X = make_swiss_roll(n, noise=0.3, noise_dims=7, random_state=0).data
+    elif name == "flat cloud":
+        X = np.hstack([rng.standard_normal((n, 3)), 0.05 * rng.standard_normal((n, 7))])
+    else:
+        X = rng.standard_normal((n, 10))
+    cost, pilot = timed(geolap.forecast, X, task)
+    todo = geolap.GeometricConsistency(random_state=0)
+    if task == "map":
+        todo = geolap.LaplacianEigenmap(n_neighbors=50, random_state=0)
+    _, spent = timed(todo.fit, X)
+    print(
+        f"  {name:10} {task:10} {cost.seconds:5.0f} s {cost.memory / 1e9:.2f} GB (pilot {pilot:.0f} s)   "
+        f"{spent:5.0f} s {peak() * 1.073741824 - X.nbytes / 1e9:.2f} GB",
+        flush=True,
+    )
 
 
 def file():
@@ -109,11 +139,13 @@ def limited(path):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["one"]:
+    if sys.argv[1:2] == ["forecast"]:
+        forecast(*sys.argv[2:])
+    elif sys.argv[1:2] == ["one"]:
         one(*map(int, sys.argv[2:]))
     elif sys.argv[1:2] == ["limited"]:
         limited(sys.argv[2])
     elif sys.argv[1:] == ["file"]:
         file()
     else:
-        run_parts(accuracy, growth)
+        run_parts(*((forecasts,) if sys.argv[1:] == ["forecasts"] else (accuracy, growth)))
