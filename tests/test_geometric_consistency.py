@@ -54,12 +54,12 @@ def test_bandwidth_of_the_benchmark_sets(real, name, params, low, high):
 
 @pytest.mark.slow
 def test_usps_has_a_fine_and_a_coarse_scale_and_an_artifact_that_is_not_taken(real):
-    selection = chosen(real("usps"))
+    selection = chosen(real("usps"), n_sample=200)
     assert local_minima(selection) == [pytest.approx(1.1, rel=0.05), pytest.approx(2.16, rel=0.05)]
     artifact = selection.minima[-1]
     assert not artifact.local
     assert artifact.score < min(m.score for m in selection.minima[:-1])
-    everything = chosen(real("usps"), max_share=1.0)
+    everything = chosen(real("usps"), n_sample=200, max_share=1.0)
     assert everything.bandwidth == pytest.approx(artifact.bandwidth, rel=0.02)
 
 

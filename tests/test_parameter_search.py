@@ -18,12 +18,15 @@ def torus():
 
 @pytest.mark.slow
 def test_every_point_of_the_surface_is_a_selection_of_its_own(torus):
-    search = geolap.ConsistencySearch({"renormalization": [0.0, 1.0], "n_neighbors": [20, None]}, random_state=0).fit(torus)
+    settings = {"working_dim": 1, "n_sample": 200}
+    parameters = {"renormalization": [0.0, 1.0], "n_neighbors": [20, None]}
+    selector = geolap.GeometricConsistency(**settings)
+    search = geolap.ConsistencySearch(parameters, selector=selector, random_state=0).fit(torus)
     assert len(search.surface_) == 4
     seed = np.random.RandomState(0).randint(2**31 - 1)
     for row in search.surface_:
         params = {"renormalization": row["renormalization"], "n_neighbors": row["n_neighbors"]}
-        selection = geolap.GeometricConsistency(random_state=seed, **params).fit(torus).selection_
+        selection = geolap.GeometricConsistency(random_state=seed, **params, **settings).fit(torus).selection_
         assert row["bandwidth"] == selection.bandwidth
         assert row["score"] == pytest.approx(selection.scores[list(selection.bandwidths).index(selection.bandwidth)])
     best = min(search.surface_, key=lambda row: row["score"])
@@ -66,9 +69,10 @@ def test_bandwidths_may_be_restricted(torus):
 
 @pytest.mark.slow
 def test_parameters_of_a_transformer_can_be_searched(torus):
-    selector = geolap.GeometricConsistency(neighbors=KNeighborsTransformer(n_neighbors=10))
+    plain = geolap.GeometricConsistency(working_dim=1, n_sample=200)
+    selector = geolap.GeometricConsistency(1, n_sample=200, neighbors=KNeighborsTransformer(n_neighbors=10))
     search = geolap.ConsistencySearch({"neighbors__n_neighbors": [10, 60]}, selector=selector, random_state=0).fit(torus)
-    own = geolap.ConsistencySearch({"n_neighbors": [10, 60]}, random_state=0).fit(torus)
+    own = geolap.ConsistencySearch({"n_neighbors": [10, 60]}, selector=plain, random_state=0).fit(torus)
     assert search.best_params_["neighbors"].n_neighbors == own.best_params_["n_neighbors"]
     geolap.GraphLaplacian(**search.best_params_).fit(torus)
     assert search.best_score_ == pytest.approx(own.best_score_, rel=1e-6)
@@ -221,8 +225,8 @@ def test_regional_scales_find_the_scale_of_each_piece():
     scale = geolap.regional_scale(X, random_state=0)
     ratio = np.median(scale.rho[:500]) / np.median(scale.rho[500:])
     assert ratio == pytest.approx(10, rel=0.25)
-    one = geolap.GeometricConsistency(random_state=0).fit(X).selection_
-    local = geolap.GeometricConsistency(random_state=0, local_scale=scale).fit(X).selection_
+    one = geolap.GeometricConsistency(working_dim=1, random_state=0).fit(X).selection_
+    local = geolap.GeometricConsistency(working_dim=1, random_state=0, local_scale=scale).fit(X).selection_
     assert min(m.score for m in local.minima if m.local) < 0.5 * min(m.score for m in one.minima if m.local)
 
 
@@ -235,7 +239,8 @@ def test_varying_scales_pay_on_a_union_of_manifolds():
     unlabeled = y < 0
     wrong, scores = {}, {}
     for name, params in {"one": {}, "neighbors": {"local_scale": 10}, "regional": {"local_scale": "regional"}}.items():
-        model = geolap.LaplacianClassifier(random_state=0, **params).fit(data.data, y)
+        selector = geolap.GeometricConsistency(working_dim=1, n_sample=200, random_state=0)
+        model = geolap.LaplacianClassifier(selector, random_state=0, **params).fit(data.data, y)
         wrong[name] = np.mean(model.transduction_[unlabeled] != data.target[unlabeled])
         scores[name] = min(m.score for m in model.selection_.minima if m.local)
     assert max(scores["neighbors"], scores["regional"]) < 0.9 * scores["one"]

@@ -23,9 +23,11 @@ from .engines.base import NO_NEIGHBORS
 from .estimators.laplacian import GraphLaplacian
 from .estimators.maps import DiffusionMap, LaplacianEigenmap
 from .graphs.neighbors import nearest_neighbors
+from .neighborhoods import Neighborhoods
 from .points import Points
 from .selection import Minimum, Selection, Status
 from .selectors import BandwidthSelector, select_bandwidth
+from .sentences import Remark, Sentence
 from .specification import LocalScaleLike
 from .validation import check_choice, check_number
 
@@ -120,6 +122,25 @@ def selection(adata: "AnnData", key: str = "geolap") -> Selection:
         status=Status[str(record["status"]).upper()],
         method=str(record["method"]),
         bound=float(record["bound"]) if "bound" in record else None,
+        neighborhoods=_neighborhoods(record["neighborhoods"]) if "neighborhoods" in record else None,
+        remarks=tuple(
+            Remark(str(kind), Sentence(str(text).replace("{", "{{").replace("}", "}}")))
+            for kind, text in record.get("remarks", {}).items()
+        ),
+        details={
+            name: kind(record[name]) for name, kind in (("working_dim", int), ("any_directions", bool)) if name in record
+        },
+    )
+
+
+def _neighborhoods(record: Mapping[str, Any]) -> Neighborhoods:
+    """Neighborhoods without what single points said."""
+    numbers = {name: float(record[name]) for name in ("bandwidth", "effective", "spanning", "growth", "likelihood", "share")}
+    return Neighborhoods(
+        **numbers,
+        uneven=(float(record["uneven"][0]), float(record["uneven"][1])),
+        vote=int(record["vote"]),
+        most=int(record["most"]) if "most" in record else None,
     )
 
 
@@ -294,7 +315,7 @@ def _distances(adata: "AnnData", neighbors_key: str) -> sparse.csr_matrix:
 def _record(found: Selection, params: Mapping[str, Any]) -> dict[str, Any]:
     """A `Selection` and its parameters in a form that h5ad files can store: without None, or with NaN instead."""
     kinds = {field.name: bool if field.type is bool else float for field in fields(Minimum)}
-    record = {
+    record: dict[str, Any] = {
         "bandwidth": found.bandwidth,
         "method": found.method,
         "status": found.status.name.lower(),
@@ -304,8 +325,17 @@ def _record(found: Selection, params: Mapping[str, Any]) -> dict[str, Any]:
         "params": _plain(params),
         "interval": None if found.interval is None else np.array(found.interval),
         "bound": found.bound,
+        "neighborhoods": None if found.neighborhoods is None else _plain_neighborhoods(found.neighborhoods),
+        "remarks": {remark.kind: str(remark.text) for remark in found.remarks} or None,
+        **{name: found.details[name] for name in ("working_dim", "any_directions") if name in found.details},
     }
     return {name: value for name, value in record.items() if value is not None}
+
+
+def _plain_neighborhoods(near: Neighborhoods) -> dict[str, Any]:
+    names = ("bandwidth", "effective", "spanning", "growth", "likelihood", "vote", "share", "most")
+    told = {name: getattr(near, name) for name in names} | {"uneven": np.array(near.uneven)}
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:

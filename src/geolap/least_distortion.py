@@ -36,6 +36,8 @@ __all__ = ["least_distortion"]
 # Evaluation points are enough when 95 % of resamples choose within this factor of one another, or lose no more than this
 # share of D by their choice.
 _PRECISE, _LOSS = 1.08, 0.002
+# Share of the resamples that the interval holds; more where they decided when to stop, which made them agree by chance.
+_LEVEL, _LEVEL_STOPPED = 0.95, 0.99
 # Their number grows at least by the first factor, to see whether a minimum is one by the second, at most by the third.
 _LEAST_MORE, _MORE_TO_SEE, _MOST_MORE = 1.5, 2.0, 8.0
 # All are asked instead of more than one in this many.
@@ -109,7 +111,8 @@ def least_distortion(
     if status is Status.UPPER_END:  # that end is the bound itself
         bandwidth = bound
         curve = curve.joined(Curve(np.array([bound]), refined(np.array([bound]))))
-    interval = resampled_interval(curve, bandwidth, minima, rule=rule, bound=bound, random_state=random_state)
+    level = _LEVEL if len(sample) == n_points or n_first == len(problem.sample) else _LEVEL_STOPPED
+    interval = resampled_interval(curve, bandwidth, minima, rule=rule, bound=bound, random_state=random_state, level=level)
     if interval is not None:  # minima are known to the tolerance only
         low, high = interval
         interval = (
