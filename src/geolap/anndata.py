@@ -135,7 +135,9 @@ def selection(adata: "AnnData", key: str = "geolap") -> Selection:
 
 def _neighborhoods(record: Mapping[str, Any]) -> Neighborhoods:
     """Neighborhoods without what single points said."""
-    numbers = {name: float(record[name]) for name in ("bandwidth", "effective", "spanning", "growth", "likelihood", "share")}
+    numbers: dict[str, Any] = {
+        name: float(record[name]) for name in ("bandwidth", "effective", "spanning", "growth", "likelihood", "share")
+    }
     return Neighborhoods(
         **numbers,
         uneven=(float(record["uneven"][0]), float(record["uneven"][1])),
