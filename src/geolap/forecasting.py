@@ -19,17 +19,18 @@ from .local_dimension import neighborhoods_at
 from .points import Points
 from .search_range import search_grid
 from .selection import Selection
-from .selectors import GeometricConsistency
-from .specification import GraphSpec
+from .selectors.geometric_consistency import FEWER_SAMPLE, FIRST_SAMPLE, GeometricConsistency
+from .selectors.singer import singer_factor
+from .specification import FullSpec, GraphSpec
 from .threads import thread_count
-from .validation import check_choice, check_number
+from .validation import check_choice, check_n_sample, check_number
 
 __all__ = ["forecast"]
 
 # Points in the pilot of a selection; fewer than this many are not worth one.
 _PILOT, _WORTH = 4000, 8000
-# Evaluation points of the scan, those asked at most where minima compete, and every which bandwidth is looked at.
-_SCANNED, _MOST_ASKED, _STEP = 100, 1200, 3
+# Every which bandwidth of the scan is looked at.
+_STEP = 3
 
 
 def forecast(
@@ -114,10 +115,10 @@ class _Shape:
 
 
 def _some(points: Points, n: int) -> Points:
-    return Points(points.given[np.sort(np.random.default_rng(0).choice(len(points), min(n, len(points)), replace=False))])
+    return Points(points.given[check_n_sample(n, len(points), 0)])
 
 
-def _selection_seconds(points: Points, spec: Any) -> float:
+def _selection_seconds(points: Points, spec: FullSpec) -> float:
     """Seconds of a selection, from one over fewer points and parts of that over all."""
     few, begin = _some(points, _PILOT), time.perf_counter()
     pilot = GeometricConsistency(random_state=0, n_jobs=spec.n_jobs, engine="tiled").select(few)
@@ -137,7 +138,7 @@ def _tiled_seconds(few: Points, pilot: Selection, taken: float, factor: float, n
 
 
 def _cells_seconds(engine: CellsEngine, points: Points, pilot: Selection, n_jobs: int | None) -> float:
-    sample = np.random.default_rng(0).choice(len(points), _SCANNED, replace=False)
+    sample = check_n_sample(FIRST_SAMPLE, len(points), 0)
     begin = time.perf_counter()
     grid = search_grid(engine, engine.nearest(sample), len(points))
     once = time.perf_counter() - begin
@@ -145,8 +146,8 @@ def _cells_seconds(engine: CellsEngine, points: Points, pilot: Selection, n_jobs
     scores = np.interp(np.log(grid), np.log(pilot.bandwidths), pilot.scores)
     parts = np.array([engine.pilot(sample, grid[k], scores[k]) for k in at])
     degrees, row = np.exp([np.interp(np.arange(len(grid)), at, np.log(part)) for part in np.maximum(parts.T, 1e-6)])
-    directions, asked = pilot.details["working_dim"], min(len(pilot.details["sample"]), _MOST_ASKED)
-    bandwidth = pilot.bandwidth * (_PILOT / len(points)) ** (1.0 / (6.0 + directions))  # Singer's rate
+    directions, asked = pilot.details["working_dim"], min(len(pilot.details["sample"]), FEWER_SAMPLE)
+    bandwidth = pilot.bandwidth * singer_factor(_PILOT, len(points), directions)
     begin = time.perf_counter()
     neighborhoods_at(points, sample, bandwidth, engine.row_sums, n_jobs=n_jobs)
     look = (time.perf_counter() - begin) * LOOKED_AT / len(sample)
@@ -156,8 +157,8 @@ def _cells_seconds(engine: CellsEngine, points: Points, pilot: Selection, n_jobs
     return float(
         once
         + degrees.sum()
-        + scans * _SCANNED * row.sum()
-        + max(asked - _SCANNED, 0) * row[around].sum()
+        + scans * FIRST_SAMPLE * row.sum()
+        + max(asked - FIRST_SAMPLE, 0) * row[around].sum()
         + degrees[chosen]
         + asked * row[chosen]
         + (1 + scans) * look

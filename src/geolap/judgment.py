@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .engines import make_engine
 from .features import feature_remarks
@@ -12,6 +11,7 @@ from .points import Points
 from .selection import Selection
 from .sentences import Remark
 from .specification import GraphSpec
+from .validation import check_n_sample
 
 __all__ = ["LOOKED_AT", "judged", "remarks_on"]
 
@@ -21,7 +21,7 @@ LOOKED_AT = 200
 
 def judged(selection: Selection, points: Points, *, n_jobs: int | None = None) -> Selection:
     """The selection with the neighborhoods of some points at its bandwidth, over all pairs, and remarks on the data."""
-    sample = check_random_state(0).permutation(len(points))[:LOOKED_AT]
+    sample = check_n_sample(LOOKED_AT, len(points), 0)
     row_sums = make_engine(points, GraphSpec(n_jobs=n_jobs)).row_sums
     there = neighborhoods_at(points, sample, selection.bandwidth, row_sums, n_jobs=n_jobs)
     return replace(selection, neighborhoods=there, remarks=remarks_on(points))

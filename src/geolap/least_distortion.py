@@ -29,7 +29,7 @@ from .search import (
     resampled_interval,
 )
 from .search_range import falls_apart, locality_bound, search_grid
-from .selection import Selection, Status
+from .selection import TURNING, Selection, Status
 
 __all__ = ["least_distortion"]
 
@@ -123,7 +123,7 @@ def least_distortion(
         low, high = interval
         if sum(m.clear and low <= m.bandwidth <= high for m in minima) > 1:
             status = Status.SEVERAL
-    if status in _TURNING and falls_apart(nearest, bandwidth):
+    if status in TURNING and falls_apart(nearest, bandwidth):
         status = Status.FALLS_APART
     return Selection(
         bandwidth=bandwidth,
@@ -146,9 +146,6 @@ def least_distortion(
             "degree_error": scan.degree_error,
         },
     )
-
-
-_TURNING = (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE)
 
 
 def _directions(
@@ -177,9 +174,9 @@ def _directions(
             again = Curve(scan.bandwidths, found.per_point)
             bandwidth, status = choose(again, minima_of(again, bound), rule=rule, bound=bound)
             there = neighborhoods(bandwidth)
-            if status in _TURNING and there.vote == more.working_dim:
+            if status in TURNING and there.vote == more.working_dim:
                 return more, found
-            seen = there.directions if status in _TURNING else None
+            seen = there.directions if status in TURNING else None
         if seen == 1:
             break
     return problem, scan

@@ -15,10 +15,10 @@ import numpy as np
 
 from .sentences import Sentence
 
-__all__ = ["FEWEST_NEIGHBORS", "Neighborhoods"]
+__all__ = ["Neighborhoods"]
 
 # Fewer effective neighbors than this are a scale of nearest neighbors: no tangent plane is resolved.
-FEWEST_NEIGHBORS = 10.0
+_FEWEST_NEIGHBORS = 10.0
 # A tangent plane is carried by this many times as many neighbors as it has dimensions.
 _CARRIED = 1.5
 # A vote beyond what growth explains by this factor counts curvature as a dimension; estimates that differ by more than the
@@ -69,7 +69,7 @@ class Neighborhoods:
     @property
     def resolved(self) -> bool:
         """Whether neighborhoods hold enough points to carry a tangent plane."""
-        enough = FEWEST_NEIGHBORS if self.most is None else min(FEWEST_NEIGHBORS, self.most / 2)
+        enough = _FEWEST_NEIGHBORS if self.most is None else min(_FEWEST_NEIGHBORS, self.most / 2)
         return self.effective >= enough and self.spanning >= _CARRIED * max(self.growth, self.likelihood)
 
     @property

@@ -31,6 +31,7 @@ __all__ = [
     "median_of_some",
     "on_device",
     "root_mean_square_distance",
+    "spread_pieces",
     "spread_rows",
     "unit_above",
 ]
@@ -333,6 +334,12 @@ def in_unit_box(X: Any) -> tuple[np.ndarray, float]:
 def spread_rows(n_points: int, most: int) -> np.ndarray:
     """At most ``most`` row indices, evenly spread: data is often sorted, and its first rows are not like the others."""
     return np.linspace(0, n_points - 1, min(n_points, most)).astype(int)
+
+
+def spread_pieces(n_points: int, n_pieces: int, length: int) -> list[slice]:
+    """A few pieces of adjacent rows, evenly spread."""
+    starts = np.linspace(0, max(n_points - length, 0), n_pieces).astype(int)
+    return [slice(start, min(start + length, n_points)) for start in starts]
 
 
 def unit_above(half: float) -> float:

@@ -11,7 +11,7 @@ from .neighborhoods import Neighborhoods
 from .sentences import Remark, Sentence, python_name
 from .shown import Carded, Paged, Plotted
 
-__all__ = ["Minimum", "Selection", "Status", "UnresolvedWarning", "Verdict"]
+__all__ = ["TURNING", "Minimum", "Selection", "Status", "UnresolvedWarning", "Verdict"]
 
 # A distortion from which the metrics differ too much to be called consistent, and effective neighbors of the sparsest tenth
 # of the points below which parts of the data have a scale of their own.
@@ -22,7 +22,14 @@ class UnresolvedWarning(UserWarning):
     """An estimator needs more than its bandwidth gives: see `Selection.verdict`."""
 
 
-class Verdict(Enum):
+class _Told(Enum):
+    """An enumeration that prints as its sentence."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Verdict(_Told):
     """What a selected bandwidth may be used for; the value is the `Sentence` to print."""
 
     RESOLVED = Sentence(
@@ -34,11 +41,8 @@ class Verdict(Enum):
     )
     NOT_FOUND = Sentence("Not found: nothing tells that this bandwidth suits the data.")
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class Status(Enum):
+class Status(_Told):
     """How the search for a bandwidth ended; the value is the `Sentence` to print."""
 
     INTERIOR = Sentence("A clear minimum inside the searched range.")
@@ -72,11 +76,9 @@ class Status(Enum):
     )
     RULE = Sentence("A rule of thumb: it minimizes nothing, so nothing tells how good it is.")
 
-    def __str__(self) -> str:
-        return self.value
 
-
-_FOUND = (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE, Status.FALLS_APART)
+# Where the search ended at a minimum.
+TURNING = (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE)
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class Selection(Plotted, Paged, Carded):
     @property
     def verdict(self) -> Verdict:
         """What the bandwidth may be used for."""
-        if self.status not in _FOUND or self.neighborhoods is None:
+        if self.status not in (*TURNING, Status.FALLS_APART) or self.neighborhoods is None:
             return Verdict.NOT_FOUND
         if self.status is Status.FALLS_APART or not self.neighborhoods.resolved:
             return Verdict.NEAREST_NEIGHBORS

@@ -27,7 +27,7 @@ from tqdm.auto import tqdm
 from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
-from ..points import PointsLike, as_points, in_unit, root_mean_square_distance, spread_rows
+from ..points import PointsLike, as_points, in_unit, root_mean_square_distance, spread_pieces, spread_rows
 from ..threads import Scratch, in_order
 from .base import LocalMetrics
 from .gaussian_cells import (
@@ -184,7 +184,8 @@ class CellsEngine:
         rows, share = self._rows(places, eps)
         targets = self._targets(rows, share)
         seconds, v = 0.0, np.ones(rows.columns.size)
-        some = rows.sampled[targets[_pieces(len(targets))]]
+        pieces = [targets[piece] for piece in spread_pieces(len(targets), _PIECES_TIMED, _PIECE_TIMED)]
+        some = rows.sampled[np.unique(np.concatenate(pieces))]
         for cells, error in self._checked(rows.sampled[targets], eps, share):
             begin = time.perf_counter()
             self._sums(cells, some, eps)
@@ -342,12 +343,6 @@ class CellsEngine:
         found = LocalMetrics.joined(list(in_order(of, groups, n_jobs=self._n_jobs, label=None)), axis=0)
         found = found.at(np.argsort(np.concatenate(groups)))
         return replace(found, effective=rows.thinned * found.effective)
-
-
-def _pieces(n: int) -> np.ndarray:
-    """Places of a few pieces of adjacent ones among n."""
-    starts = np.linspace(0, max(n - _PIECE_TIMED, 0), _PIECES_TIMED).astype(int)
-    return np.unique((starts[:, None] + np.arange(min(n, _PIECE_TIMED))).ravel())
 
 
 def _power_of_two(least: float) -> int:

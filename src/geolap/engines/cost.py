@@ -19,6 +19,8 @@ __all__ = ["Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_co
 _BASE = 210e6
 # Bandwidths that a selection evaluates: in the scan, and in the refinement.
 _SCANNED, _REFINED = 30, 9
+# Evaluation points.
+_ASKED = 200
 
 
 @dataclass(frozen=True)
@@ -52,30 +54,30 @@ class Cost:
         return f"{self.engine}: about {_duration(self.seconds)} and {in_words(self.memory)} of memory{enough}"
 
 
-def selection_cost(engine: str, n: int, r: int, *, n_sample: int = 200, n_jobs: int = 1) -> Cost:
+def selection_cost(engine: str, n: int, r: int, *, n_jobs: int = 1) -> Cost:
     """Cost of choosing ε for n points with r features with the engine of that name."""
     m = _SCANNED + _REFINED
     if engine == "dense":
         work = 12.0 * n * n * m
     elif engine == "tiled":
-        work = n * n * (_SCANNED * 0.4 + 0.025 * r) + n_sample * m * r * n * 0.96
+        work = n * n * (_SCANNED * 0.4 + 0.025 * r) + _ASKED * m * r * n * 0.96
     elif engine == "device":
         work = 0.5 * n * n * 1e-3 * _SCANNED * (1.0 + 0.01 * r)
     else:  # cells, in memory or in chunks
         reached = min(n, 5e4)
-        work = m * (1e8 + n * 1800 * (0.4 + 0.016 * r) + n_sample * reached * (20 + 0.012 * r * r) * 2)
-    return Cost(engine, selection_memory(engine, n, r, n_sample=n_sample), _seconds(work, n_jobs), available_memory())
+        work = m * (1e8 + n * 1800 * (0.4 + 0.016 * r) + _ASKED * reached * (20 + 0.012 * r * r) * 2)
+    return Cost(engine, selection_memory(engine, n, r), _seconds(work, n_jobs), available_memory())
 
 
-def selection_memory(engine: str, n: float, r: int, *, n_sample: int = 200) -> float:
+def selection_memory(engine: str, n: float, r: int) -> float:
     """Bytes at the peak of a selection, in addition to the points themselves."""
     n = float(n)  # its square may overflow a fixed-size integer
     needed = {
         "dense": 6 * 8 * n * n,
         "tiled": 8 * n * (4 * r + 4 * _SCANNED),
         "device": 8 * n * (3 * r + 3 * _SCANNED) + 2e9,
-        "cells": 28 * n * r + 650 * n + 2e8 + 32 * n_sample * r * r,
-        "chunked": 3e8 + 32 * n_sample * r * r,
+        "cells": 28 * n * r + 650 * n + 2e8 + 32 * _ASKED * r * r,
+        "chunked": 3e8 + 32 * _ASKED * r * r,
     }
     return needed[engine] + _BASE
 
@@ -97,7 +99,6 @@ def map_cost(
     *,
     n_neighbors: int,
     n_landmarks: int | None = None,
-    n_sample: int = 200,
     n_jobs: int = 1,
     known: float | None = None,
 ) -> Cost:
@@ -107,7 +108,7 @@ def map_cost(
     choice for landmarks, or of the search for neighbors, where a pilot tells them.
     """
     if n_landmarks is not None:
-        selection = selection_cost(engine, n, r, n_sample=n_sample, n_jobs=n_jobs)
+        selection = selection_cost(engine, n, r, n_jobs=n_jobs)
         # At ε̂ a landmark has some hundred to a thousand other landmarks within reach, and so does every extended point.
         entries = min(n_landmarks**2, 1000.0 * n_landmarks)
         work = n * min(n_landmarks, 1000.0) * 40 + entries * 500

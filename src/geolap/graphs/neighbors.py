@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ..engines.blocks import Block, blocks
 from ..pairs import ZERO, Pairs
-from ..points import PointsLike, as_points, in_unit
+from ..points import PointsLike, as_points, in_unit, spread_pieces
 from ..sentences import Sentence
 from ..threads import Scratch, in_order, thread_count
 from ..validation import check_number
@@ -218,8 +218,7 @@ def search_seconds(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None
     begin = time.perf_counter()
     tree = cKDTree(box)
     built = time.perf_counter()
-    some = _QUERIES // _TIMED
-    groups = [tree.indices[start : start + some] for start in np.linspace(0, max(len(box) - some, 0), _TIMED).astype(int)]
+    groups = [tree.indices[piece] for piece in spread_pieces(len(box), _TIMED, _QUERIES // _TIMED)]
     for _ in in_order(lambda rows: tree.query(box[rows], n_neighbors + 1), groups, n_jobs=n_jobs, label=None):
         pass
     share = len(box) / sum(map(len, groups))

@@ -19,12 +19,12 @@ from ..specification import GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_n_sample, check_number
 from .base import BandwidthSelector
 
-__all__ = ["GeometricConsistency"]
+__all__ = ["FEWER_SAMPLE", "FIRST_SAMPLE", "GeometricConsistency"]
 
 # Evaluation points of the scan, and the most that are asked where minima compete, with ``n_sample="auto"``.
-_FIRST_SAMPLE, _MOST_SAMPLE = 100, 5000
+FIRST_SAMPLE, _MOST_SAMPLE = 100, 5000
 # Up to this many points all are evaluation points, and beyond the second, where neighborhoods are large, they are fewer.
-_FEW_POINTS, _MANY_POINTS, _FEWER_SAMPLE = 500, 100_000, 1200
+_FEW_POINTS, _MANY_POINTS, FEWER_SAMPLE = 500, 100_000, 1200
 
 
 @dataclass(eq=False, repr=False)
@@ -129,9 +129,6 @@ class GeometricConsistency(BandwidthSelector):
     engine: str = "auto"
     random_state: Any = None
 
-    def _select(self, points: Points, y: Any = None) -> Selection:
-        return self.select(points, y)
-
     def select(self, points: Points, y: Any = None, *, skeleton: Skeleton | None = None) -> Selection:
         """The selection for checked points; for the graph of an estimator if its ``skeleton`` is given."""
         check_choice("rule", self.rule, ("global", "first"))
@@ -182,5 +179,5 @@ class GeometricConsistency(BandwidthSelector):
             return check_n_sample(self.n_sample, n_points, random_state), None
         if n_points <= _FEW_POINTS:
             return np.arange(n_points), None
-        most = _MOST_SAMPLE if n_points <= _MANY_POINTS else _FEWER_SAMPLE
-        return random_state.choice(n_points, min(n_points, most), replace=False), _FIRST_SAMPLE
+        most = _MOST_SAMPLE if n_points <= _MANY_POINTS else FEWER_SAMPLE
+        return random_state.choice(n_points, min(n_points, most), replace=False), FIRST_SAMPLE

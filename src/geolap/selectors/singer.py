@@ -25,7 +25,12 @@ from ..validation import check_number
 from .base import BandwidthSelector
 from .geometric_consistency import GeometricConsistency
 
-__all__ = ["SingerRate"]
+__all__ = ["SingerRate", "singer_factor"]
+
+
+def singer_factor(n_pilot: int, n_points: int, dim: float) -> float:
+    """The best ε for more points over that for a pilot of them: ε ∝ N^(−1/(6+d))."""
+    return (n_points / n_pilot) ** (-1.0 / (6.0 + dim))
 
 
 @dataclass(eq=False, repr=False)
@@ -83,7 +88,7 @@ class SingerRate(BandwidthSelector):
         if d is None:
             values = local_singular_values(some, spread_rows(n_pilot, 200), [pilot.bandwidth], 21, n_jobs=self.n_jobs)[:, 0]
             d = max(1, vote(largest_gap(values)))
-        factor = (len(points) / n_pilot) ** (-1.0 / (6.0 + d))
+        factor = singer_factor(n_pilot, len(points), d)
         return replace(
             pilot,
             bandwidth=pilot.bandwidth * factor,

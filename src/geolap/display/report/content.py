@@ -27,7 +27,6 @@ from .maps import FAILURES, MapView, map_views
 __all__ = ["ReportContent", "Rival", "content_of", "content_of_selection"]
 
 _RIVALS = {name: rule.quick_up_to for name, rule in RULES.items() if rule.quick_up_to}
-_MOST_ASKED = max(_RIVALS.values())
 _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
 
