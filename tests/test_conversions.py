@@ -15,7 +15,7 @@ from geolap.datasets import make_torus
 
 X = make_torus(60, random_state=0).data
 EPS = 0.9
-W = GraphLaplacian(EPS).fit(X).graph_.weights
+W = GraphLaplacian(EPS, self_weights=True).fit(X).graph_.weights
 
 
 def as_(convention):

@@ -87,7 +87,7 @@ def test_components_agree_with_networkx():
 
 
 def test_nodes_can_have_names_and_light_edges_be_left_out():
-    graph = geolap.GraphLaplacian(0.8).fit(FRAME).graph_
+    graph = geolap.GraphLaplacian(0.8, self_weights=True).fit(FRAME).graph_
     exported = graph.to_networkx(FRAME.index, least_weight=0.5)
     assert list(exported) == list(FRAME.index)
     assert min(weight for *_, weight in exported.edges(data="weight")) >= 0.5

@@ -20,6 +20,7 @@ _PUBLIC = {
     "consistency": ("DistortionCurve",),
     "selection": ("Selection", "Minimum", "Status", "Verdict", "UnresolvedWarning"),
     "neighborhoods": ("Neighborhoods",),
+    "calibration": ("Calibration",),
     "sentences": ("Remark",),
     "selectors": ("select_bandwidth",),
     "selectors.comparison": ("compare_bandwidths", "Comparison"),
@@ -47,6 +48,7 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from . import datasets as datasets
     from . import display as display
     from . import experiments as experiments
+    from .calibration import Calibration as Calibration
     from .consistency import DistortionCurve as DistortionCurve
     from .dimension import DimensionCurve as DimensionCurve
     from .dimension import DimensionEstimate as DimensionEstimate

@@ -193,7 +193,7 @@ def neighbors(
     distances = sparse.csr_matrix((near.ravel(), columns.ravel(), ends), shape=(adata.n_obs, adata.n_obs))
     distances.sort_indices()
     graph: dict[str, Any] = {"local_scale": local_scale, "random_state": random_state}
-    model = GraphLaplacian(bandwidth, neighbors=distances, self_weights=False, **graph).fit(X)
+    model = GraphLaplacian(bandwidth, neighbors=distances, calibrate=False, **graph).fit(X)
     isolated = int((model.degrees_ <= NO_NEIGHBORS).sum())
     if isolated:
         warnings.warn(

@@ -338,7 +338,7 @@ class MetricDisplay(_Display):
             raise ValueError(
                 "The metric needs a graph over all points; this map is carried by landmarks: fit it without n_landmarks."
             )
-        metric = riemannian_metric(_two_coordinates(eigenmap.embedding_), eigenmap.graph_.laplacian())
+        metric = riemannian_metric(_two_coordinates(eigenmap.embedding_), eigenmap.graph_.metric_laplacian())
         return cls(metric, radius, labels).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:

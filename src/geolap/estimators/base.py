@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from ..calibration import Calibration
 from ..graphs.build import (
     BuiltGraph,
     TooManyEntriesError,
@@ -18,6 +19,7 @@ from ..graphs.build import (
     landmark_graph,
     neighbors_instead,
 )
+from ..graphs.calibrate import calibrated, points_of_distances
 from ..graphs.distances import check_distances
 from ..graphs.extension import Extension, extend
 from ..graphs.graph import KernelGraph
@@ -27,7 +29,7 @@ from ..selection import Selection, Status, UnresolvedWarning, Verdict
 from ..selectors import BandwidthSelector, checked_bandwidth, resolve_bandwidth
 from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
-from ..validation import check_number
+from ..validation import check_choice, check_number
 
 __all__ = ["GraphEstimator", "documented"]
 
@@ -51,6 +53,12 @@ _PARAMETERS = """    renormalization : float, default 1.0
     local_scale : int, "regional" or LocalScale, optional
         Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the k-th neighbor
         (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
+    calibrate : bool
+        Measure how far a walk on the graph goes on the data, divide L by that factor, and take the logarithm of the
+        eigenvalues of P: eigenvalues, diffusion times and lengths are then those of the data (see `geolap.Calibration`).
+        True by default, but for labels, which do not depend on the scale of L.
+    self_weights : bool, default False
+        Whether W_ii = 1 or 0.
     metric : {"euclidean", "precomputed"}, default "euclidean"
         With "precomputed", X is a square matrix of distances, dense or sparse; the bandwidth must then be a number.
     random_state : int, RandomState or None
@@ -62,6 +70,8 @@ _ATTRIBUTES = """    bandwidth_ : float
         ε
     selection_ : Selection or None
         How it was chosen, unless it was given.
+    calibration_ : Calibration or None
+        The factor with its standard error; None with ``calibrate=False``.
     graph_ : KernelGraph
         Weights, degrees and what follows from them.
     cutoff_, n_neighbors_ : float, int or None
@@ -88,7 +98,8 @@ class GraphEstimator(BaseEstimator):
 
     _: KW_ONLY
     renormalization: float = 1.0
-    self_weights: bool = True
+    calibrate: bool = True
+    self_weights: bool = False
     cutoff: float | None = None
     n_neighbors: int | None = None
     neighbors: Any = None
@@ -113,6 +124,10 @@ class GraphEstimator(BaseEstimator):
     @property
     def selection_(self) -> Selection | None:
         return self._built.selection
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        return self._built.kernel.calibration
 
     @property
     def graph_(self) -> KernelGraph:
@@ -140,7 +155,18 @@ class GraphEstimator(BaseEstimator):
         return data
 
     def _build(self, data: Any, y: Any = None, *, n_landmarks: int | None = None) -> BuiltGraph:
-        """The graph over the data, at the bandwidth that was given or is chosen for it."""
+        """The graph over the data, at the bandwidth that was given or is chosen for it, calibrated if it is to be."""
+        check_choice("calibrate", self.calibrate, (True, False))
+        built = self._raw(data, y, n_landmarks=n_landmarks)
+        if not self.calibrate:
+            return built
+        if self.metric == "precomputed":
+            points = points_of_distances(data)
+        else:
+            points = data if built.landmarks is None else Points(built.points)
+        return replace(built, kernel=calibrated(built.kernel, points))
+
+    def _raw(self, data: Any, y: Any, *, n_landmarks: int | None) -> BuiltGraph:
         spec = GraphSpec.of(self).filled()
         if n_landmarks is not None:
             _check_landmarks(n_landmarks, data, spec)

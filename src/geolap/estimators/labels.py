@@ -46,7 +46,7 @@ class _SmoothEstimator(GraphEstimator):
     n_eigenvectors: int | None = None
     power: float | None = None
     penalty: float | None = None
-    self_weights: bool = False
+    calibrate: bool = False  # labels do not depend on the scale of L
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -125,8 +125,6 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     ----------
     <bandwidth>
     <settings>
-    self_weights : bool, default False
-        Whether W_ii = 1 or 0.  In many dimensions a graph with self-weights is nearly the identity at ε̂.
     <parameters of the graph>
 
     Attributes
@@ -204,8 +202,6 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     ----------
     <bandwidth>
     <settings>
-    self_weights : bool, default False
-        Whether W_ii = 1 or 0.
     <parameters of the graph>
 
     Attributes

@@ -16,7 +16,7 @@ __all__ = ["GraphLaplacian"]
 class GraphLaplacian(GraphEstimator):
     """The graph Laplacian of the data, at the bandwidth set by its geometry.
 
-    .. math:: L = \\frac{4}{ε^2} (P - I) \\;→\\; Δ
+    .. math:: L = \\frac{4}{c ε^2} (P - I) \\;→\\; Δ
 
     tends to the Laplace–Beltrami operator of the manifold as the number of points grows, with λ = 1 regardless of their
     density.  Its eigenvalues are negative or zero.  To apply L to a function point by point, a larger bandwidth than ε̂ is
@@ -26,9 +26,7 @@ class GraphLaplacian(GraphEstimator):
     ----------
     <bandwidth>
     normalization : {"random_walk", "symmetric", "unnormalized"}, default "random_walk"
-        (4/ε²)(P − I); with the symmetric A_ij = W'_ij/√(d'_i d'_j) instead of P; or (4/ε²)(W' − diag d').
-    self_weights : bool, default True
-        Whether W_ii = 1 or 0.
+        (4/cε²)(P − I); with the symmetric A_ij = W'_ij/√(d'_i d'_j) instead of P; or (4/cε²)(W' − diag d').
     <parameters of the graph>
 
     Attributes

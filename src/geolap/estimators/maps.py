@@ -19,6 +19,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..graphs.build import BuiltGraph
+from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import SOLVERS, Spectrum, smooth_spectrum
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
@@ -40,8 +41,6 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
     eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
         "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, up to 15
         coordinates of more than 50 000 points by LOBPCG if pyamg is installed, all others by Lanczos.
-    self_weights : bool, default True
-        Whether W_ii = 1 or 0.
 """
 _EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
         Signs are fixed: in every coordinate the entry of largest magnitude is positive.
@@ -101,7 +100,7 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         loss = np.nan_to_num(built.kernel.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:])
         self._built, self._loss = built, loss  # 1 − eigenvalue of P, where ρ = 1; 0 for coordinates that do not exist
         self.component_labels_, self.n_graph_components_ = spectrum.components, spectrum.n_components
-        self.eigenvalues_, self._coordinates = self._coordinates_of(spectrum, loss, built.kernel.bandwidth)
+        self.eigenvalues_, self._coordinates = self._coordinates_of(spectrum, loss, built.kernel)
         self._n_features_out = self.n_components
         self.embedding_ = self._coordinates.astype(built.kernel.weights.dtype)
         if built.landmarks is not None:
@@ -159,7 +158,7 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         return spectrum
 
     @abstractmethod
-    def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:
+    def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, graph: KernelGraph) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues as the map reports them, and the coordinates of the points that carry the graph."""
 
 
@@ -208,13 +207,13 @@ class LaplacianEigenmap(_SpectralMap):
     >>> X = geolap.datasets.make_sphere(1000, random_state=0).data
     >>> eigenmap = geolap.LaplacianEigenmap(n_components=3, random_state=0).fit(X)
     >>> eigenmap.eigenvalues_.round(1)  # 2, 2, 2 on the unit sphere
-    array([1.9, 1.9, 2. ])
+    array([2., 2., 2.])
     >>> eigenmap.transform(X[:5]).shape
     (5, 3)
     """
 
-    def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:
-        return spectrum.eigenvalues[..., 1:], spectrum.vectors[:, 1:]
+    def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, graph: KernelGraph) -> tuple[np.ndarray, np.ndarray]:
+        return graph.true_eigenvalues(spectrum.eigenvalues[..., 1:]), spectrum.vectors[:, 1:]
 
 
 @_documented
@@ -224,7 +223,8 @@ class DiffusionMap(_SpectralMap):
 
     .. math:: Ψ_k(x) = a_k^t ψ_k(x), \\qquad P ψ_k = a_k ψ_k, \\qquad Σ_i π_i ψ_k(x_i)^2 = 1
 
-    with π the stationary distribution of P.  ``renormalization`` is their α.  One step of P is diffusion over the time ε²/4.
+    with π the stationary distribution of P.  ``renormalization`` is their α.  One step of P is diffusion on the data over
+    the time c ε²/4, with c from `geolap.Calibration`.
 
     Parameters
     ----------
@@ -238,8 +238,10 @@ class DiffusionMap(_SpectralMap):
     ----------
     <embedding>
     eigenvalues_ : ndarray (n_components,)
-        a_k of P, descending.  With ``disconnected="separate"`` one row for each component, NaN for coordinates that a small
-        component does not have.
+        a_k of P, descending; −log(a_k)/time_step_ are eigenvalues of −Δ.  With ``disconnected="separate"`` one row for each
+        component, NaN for coordinates that a small component does not have.
+    time_step_ : float
+        The time of one step of P, in the square of the data's unit: c ε²/4.
     <attributes of the map>
     <attributes of the graph>
 
@@ -256,11 +258,16 @@ class DiffusionMap(_SpectralMap):
     _: KW_ONLY
     diffusion_time: float = 1.0
 
+    @property
+    def time_step_(self) -> float:
+        c = 1.0 if self.calibration_ is None else self.calibration_.factor
+        return 0.25 * c * self.bandwidth_**2
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number("diffusion_time", self.diffusion_time, low=0)
 
-    def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:
+    def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, graph: KernelGraph) -> tuple[np.ndarray, np.ndarray]:
         separate = loss.ndim == 2
         groups = spectrum.components if separate else np.zeros_like(spectrum.components)
         size = np.sqrt(np.bincount(groups, weights=spectrum.mass))[groups]  # makes the constant eigenvector 1
@@ -270,4 +277,4 @@ class DiffusionMap(_SpectralMap):
         else:  # a negative number has no such power; those of smooth eigenvectors are positive
             power = np.maximum(power, 0.0) ** self.diffusion_time
         coordinates = spectrum.vectors[:, 1:] * size[:, None] * (power[groups] if separate else power)
-        return 1.0 - bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:], coordinates
+        return 1.0 - graph.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:], coordinates

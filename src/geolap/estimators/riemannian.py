@@ -26,10 +26,12 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
+from sklearn.utils.validation import check_is_fitted
 
 from ..laplacian import Matrix
 from ..metric import departure
 from ..validation import check_number
+from .base import GraphEstimator
 
 __all__ = ["RiemannianMetric", "dual_metric_of_map", "indicatrices", "riemannian_metric"]
 
@@ -189,8 +191,9 @@ def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None 
     ----------
     embedding : array-like (n_points, s)
         A map of the data, from any method.
-    laplacian : ndarray or sparse matrix (n_points, n_points)
-        L, as `GraphLaplacian` makes it with ``normalization="random_walk"``: scaled, and with rows that sum to zero.
+    laplacian : estimator, ndarray or sparse matrix (n_points, n_points)
+        A fitted `GraphLaplacian`, `LaplacianEigenmap` or other estimator on a graph of these points, whose calibration for
+        lengths is then used; or L itself, with ``normalization="random_walk"``: scaled, and with rows that sum to zero.
     intrinsic_dim : int, optional
         d, the dimension of the manifold; s by default.  A map in more dimensions than the manifold has needs it.
 
@@ -203,11 +206,14 @@ def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None 
     >>> import geolap
     >>> sphere = geolap.datasets.make_sphere(1000, random_state=0)
     >>> gl = geolap.GraphLaplacian(random_state=0).fit(sphere.data)
-    >>> metric = geolap.riemannian_metric(2 * sphere.data, gl.laplacian_, intrinsic_dim=2)  # a map twice as large
+    >>> metric = geolap.riemannian_metric(2 * sphere.data, gl, intrinsic_dim=2)  # a map twice as large
     >>> round(float(metric.volume.mean()), 1)  # so an area on the map is a quarter of that on the data
     0.3
     """
     Y = np.array(embedding, dtype=float)
+    if isinstance(laplacian, GraphEstimator):
+        check_is_fitted(laplacian)
+        laplacian = laplacian.graph_.metric_laplacian()
     L = laplacian.astype(float) if sparse.issparse(laplacian) else np.asarray(laplacian, dtype=float)
     _check_sizes(Y, L)
     n, s = Y.shape

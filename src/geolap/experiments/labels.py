@@ -104,7 +104,7 @@ def _run_set(name: str, quick: bool, seed: int) -> SetRun:
     by_split, errors = _over_grid(X, pairs, target, splits, quick, seed)
     graphs = {rule: kernel_graph(pairs, eps, self_weights=False) for rule, eps in bandwidths.items()}
     for rule, scale in ({} if quick else LOCAL).items():
-        estimator = GraphLaplacian(self_weights=False, local_scale=scale, random_state=seed)
+        estimator = GraphLaplacian(calibrate=False, local_scale=scale, random_state=seed)
         seconds[rule] = timed(estimator.fit, X)[1]
         bandwidths[rule], graphs[rule] = estimator.bandwidth_, estimator.graph_
     for rule, graph in graphs.items():

@@ -7,7 +7,7 @@ A point without neighbors stays in place: P_ii = 1, and L is zero in its row.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
+from ..calibration import Calibration, heat_eigenvalues
 from ..engines.base import NO_NEIGHBORS
 from ..laplacian import LocalScale, Matrix, density_weights, laplacian, log_density_weights, scaled_rows
 from ..memory import require_memory
@@ -44,6 +45,8 @@ class KernelGraph:
     density_unit : float
         That value.
     scale : LocalScale or None
+    calibration : Calibration or None
+        What L is divided by, if it was measured.
     """
 
     weights: Matrix
@@ -52,6 +55,7 @@ class KernelGraph:
     density: np.ndarray
     density_unit: float
     scale: LocalScale | None = None
+    calibration: Calibration | None = None
 
     @property
     def n_points(self) -> int:
@@ -81,7 +85,7 @@ class KernelGraph:
         """The graph of some points, whole components of this one: their degrees stay."""
         W = self.weights[rows][:, rows]
         scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.intrinsic_dim)
-        return KernelGraph(W, self.bandwidth, self.degrees[rows], self.density[rows], self.density_unit, scale)
+        return replace(self, weights=W, degrees=self.degrees[rows], density=self.density[rows], scale=scale)
 
     def renormalized(self) -> Matrix:
         """W' = diag(v) W diag(v)."""
@@ -103,16 +107,33 @@ class KernelGraph:
         return self._scaled(root, root)
 
     def laplacian(self, normalization: str = "random_walk") -> Matrix:
-        """L = (4/ε²)(P − I), or with A instead of P, or (4/ε²)(W' − diag d')."""
+        """L = (4/ε²)(P − I)/c, or with A instead of P, or (4/ε²)(W' − diag d')/c; c = 1 unless the graph is calibrated."""
+        c = 1.0 if self.calibration is None else self.calibration.factor
         if normalization == "random_walk":
-            return laplacian(self.transition(), self.bandwidths)
-        factor = 4.0 / self.bandwidth**2
+            return laplacian(self.transition(), self.bandwidths * np.sqrt(c))
+        factor = 4.0 / (c * self.bandwidth**2)
         A = self.symmetric() if normalization == "symmetric" else self.renormalized()
         diagonal = (self._sums > 0) * 1.0 if normalization == "symmetric" else self.renormalized_degrees
         diagonal = diagonal.astype(A.dtype)
         if sparse.issparse(A):
             return sparse.csr_array(factor * (A - sparse.diags_array(diagonal, format="csr")))
         return factor * (A - np.diag(diagonal))
+
+    def metric_laplacian(self) -> Matrix:
+        """L for lengths: (4/ε²)(P − I) over the factor of one step, as the dual metric of a map takes one."""
+        c = 1.0 if self.calibration is None else self.calibration.step
+        return laplacian(self.transition(), self.bandwidths * np.sqrt(c))
+
+    def true_eigenvalues(self, eigenvalues: np.ndarray) -> np.ndarray:
+        """Eigenvalues of −Δ from those of (4/ε²)(I − P): as they are, unless the graph is calibrated.
+
+        With local scales a step takes the time ε²ρ²/4, of which the mean is taken.
+        """
+        if self.calibration is None or not self.calibration.told:
+            return eigenvalues
+        mass = self.renormalized_degrees
+        spread = 1.0 if self.scale is None else float(mass @ self.scale.rho**4 / (mass @ self.scale.rho**2))
+        return heat_eigenvalues(eigenvalues, 0.25 * self.bandwidth**2 * spread) / self.calibration.factor
 
     def to_scipy(self) -> sparse.csr_array:
         """W as a sparse matrix of its own, also where the graph holds it in full."""

@@ -163,7 +163,7 @@ def graph_components(graph: KernelGraph) -> np.ndarray:
 def _lightest(graph: KernelGraph) -> float:
     """A bound from below on the transition probabilities along the edges of a sparse graph."""
     W: sparse.csr_array = graph.weights
-    return W.data.min(where=W.data > 0, initial=1.0) * graph.density.min() / graph.density_sums.max()
+    return W.data.min(where=W.data > 0, initial=1.0) * graph.density.min() / (graph.density_sums.max() or 1.0)
 
 
 def _component(

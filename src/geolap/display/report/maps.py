@@ -119,7 +119,7 @@ def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None) ->
     places = places - places.mean(axis=0)
     if reference is not None:
         places = places @ _turn(rows, places, reference)
-    ellipses, radius = indicatrices(places, dual_metric_of_map(places, graph.restricted(largest).laplacian()))
+    ellipses, radius = indicatrices(places, dual_metric_of_map(places, graph.restricted(largest).metric_laplacian()))
     if radius > _WIDEST * graph.bandwidth:  # the map is flat nearly everywhere
         ellipses, radius = ellipses[:0], 0.0
     return MapView(factor, graph.bandwidth, rows, places, ellipses, radius, components, pulled, remark)

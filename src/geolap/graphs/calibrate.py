@@ -1,0 +1,202 @@
+"""How far a walk on a graph goes: the measurement behind `geolap.calibration`.
+
+Rows of P^t are followed from some evaluation points, exactly, and as sparse rows while they are sparse.  With local scales a
+step from x_i takes the time ε²ρ_i²/4, so displacements are divided by the time that passes.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import eigsh
+
+from ..calibration import Calibration
+from ..laplacian import Matrix, scaled_rows
+from ..local_pca import largest_gap, vote
+from ..points import Points, in_unit
+from .graph import KernelGraph
+
+__all__ = ["calibrated", "points_of_distances"]
+
+# Evaluation points of a batch, the most batches, and the relative standard error that is enough.
+_BATCH, _MOST_BATCHES, _ENOUGH = 64, 4, 0.01
+# Steps: at first, and where displacements still grow nearly as fast at the fourth as at the second.
+_FEW_STEPS, _MORE_STEPS, _MOST_STEPS = 4, 8, 16
+_SLOWED, _STEADY = 0.81, 0.9
+# From this many steps on the fit has a term for neighborhoods that are uneven.
+_STEPS_FOR_UNEVEN = 8
+# Rates below this share of the first say that the walk has seen the whole data set.
+_SATURATED = 0.2
+# Directions stand out if this share of the points agrees on their number.
+_AGREED = 0.8
+_MOST_DIRECTIONS = 10
+# A walk that has reached more than this share of all points says nothing about what is near.
+_LOCAL = 0.4
+# Rows of P^t that reach more than this share of all points are stored in full.
+_FULL = 0.1
+# Probabilities below this share of the largest change no principal direction; nor do more points than this in many features.
+_NO_STEP, _MOST_SPANNING = 1e-6, 100
+# A matrix of distances has at most so many points, and so many coordinates are made of it.
+_MOST_POINTS, _COORDINATES = 5000, 30
+
+
+def calibrated(graph: KernelGraph, points: Points | None, *, dim: int | None = None) -> KernelGraph:
+    """The graph with its calibration, by which its Laplacian is divided; ``dim`` is d where it is known."""
+    joined = np.flatnonzero(graph.degrees > (graph.weights.diagonal() if graph.weights.shape[0] else 0.0))
+    if points is None or len(joined) < 3:
+        return replace(graph, calibration=_untold(0.0))
+    order = np.random.default_rng(0).permutation(joined)[: _BATCH * _MOST_BATCHES]
+    batches = np.array_split(order, -(-len(order) // _BATCH))
+    walk = _Walk(graph, points)
+    rows = walk.rows(batches[0], _FEW_STEPS)
+    seen, share, near = _directions(walk, batches[0], rows, dim)
+    while seen is None and walk.is_sparse and len(rows) < _MOST_STEPS:
+        rows = walk.continued(rows, 2 * len(rows))
+        seen, share, near = _directions(walk, batches[0], rows, dim)
+    if seen is None:
+        return replace(graph, calibration=_untold(share))
+    rates = walk.rates(batches[0], rows, seen)
+    if not rates[:, 0].mean() > 0:  # all are joined with points at the same place
+        return replace(graph, calibration=_untold(share))
+    second, fourth = rates.mean(axis=0)[[1, 3]]
+    if len(rows) == _FEW_STEPS and fourth >= _SLOWED * second:
+        rows = walk.continued(rows, _MOST_STEPS if walk.is_sparse and fourth >= _STEADY * second else _MORE_STEPS)
+        rates = walk.rates(batches[0], rows, seen)
+    factor, error = _extrapolated(rates)
+    for batch in batches[1:]:
+        if error <= _ENOUGH * factor:
+            break
+        rates = np.vstack([rates, walk.rates(batch, walk.rows(batch, len(rows)), seen)])
+        factor, error = _extrapolated(rates)
+    step = float(rates[:, 0].mean())
+    return replace(graph, calibration=Calibration(factor, error, step, seen, share, near, rates.mean(axis=0)))
+
+
+def points_of_distances(distances: Matrix) -> Points | None:
+    """Points at the given distances, by classical scaling; None where some are missing, or of too many points."""
+    n = distances.shape[0]
+    if n > _MOST_POINTS or (sparse.issparse(distances) and distances.nnz < n * (n - 1)):
+        return None
+    distances = distances.toarray() if sparse.issparse(distances) else distances
+    unit = float(np.max(distances)) or 1.0
+    B = -0.5 * (np.asarray(distances, dtype=float) / unit) ** 2
+    B -= B.mean(axis=0)
+    B -= B.mean(axis=1, keepdims=True)
+    few = n <= 3 * _COORDINATES
+    values, vectors = np.linalg.eigh(B) if few else eigsh(B, _COORDINATES, which="LA", v0=np.ones(n) + np.arange(n) / n)
+    return Points(unit * vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def _untold(share: float) -> Calibration:
+    return Calibration(1.0, float("nan"), 1.0, None, share, 0.0, np.zeros(0))
+
+
+class _Walk:
+    """The walk P on a graph, from some of its points."""
+
+    def __init__(self, graph: KernelGraph, points: Points) -> None:
+        self.is_sparse = sparse.issparse(graph.weights)
+        self._graph, self._X = graph, points.box
+        self._eps = in_unit([graph.bandwidth], points.unit)[0]
+        self._rho2 = None if graph.scale is None else graph.scale.rho**2
+        self._inverse = 1.0 / np.where(graph.density_sums > 0, graph.density_sums, 1.0)
+
+    def rows(self, starts: np.ndarray, steps: int) -> list[Matrix]:
+        """Rows of P, P², …, from the starts (n,)."""
+        n, N = len(starts), self._graph.n_points
+        own = sparse.csr_array((np.ones(n), starts, np.arange(n + 1)), shape=(n, N))
+        return self.continued([own if self.is_sparse else own.toarray()], steps + 1)[1:]
+
+    def continued(self, rows: list[Matrix], steps: int) -> list[Matrix]:
+        rows = list(rows)
+        while len(rows) < steps:
+            R: Any = rows[-1]
+            if sparse.issparse(R):
+                R = scaled_rows(scaled_rows(R, columns=self._inverse) @ self._graph.weights, columns=self._graph.density)
+                R = R.toarray() if R.nnz > _FULL * R.shape[0] * R.shape[1] else R
+            else:
+                R = (self._graph.weights.T @ (R * self._inverse).T).T * self._graph.density
+            rows.append(R)
+        return rows
+
+    def singular_values(self, starts: np.ndarray, R: Matrix) -> np.ndarray:
+        """Of the points about each start, weighted by the probability that the walk is there (n, q)."""
+        values = np.zeros((len(starts), min(_MOST_DIRECTIONS, self._X.shape[1]) + 1))
+        for own, i in zip(values, range(len(starts)), strict=True):
+            found = self._principal(R, i)[0][: len(own)]
+            own[: len(found)] = found
+        return values
+
+    def rates(self, starts: np.ndarray, rows: list[Matrix], dim: int) -> np.ndarray:
+        """Mean square displacement in each step (n, steps), in ``dim`` tangent directions, over that of diffusion."""
+        planes = [self._principal(rows[len(rows) // 2 - 1], i)[1][:dim] for i in range(len(starts))]
+        there = np.zeros((len(starts), len(rows) + 1))
+        for t, R in enumerate(rows, start=1):
+            for i, (start, plane) in enumerate(zip(starts, planes, strict=True)):
+                j, p = _entries(R, i)
+                there[i, t] = p @ np.einsum("nd,nd->n", y := (self._X[j] - self._X[start]) @ plane.T, y)
+        time = np.full((len(starts), len(rows)), 0.5 * dim * self._eps**2)
+        if self._rho2 is not None:
+            time *= np.column_stack([self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])])
+        return np.diff(there, axis=1) / time
+
+    def _principal(self, R: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:
+        """Singular values, largest first, and directions (k, r) of the points about one start."""
+        j, p = _entries(R, i)
+        heavy = p > _NO_STEP * p.max()
+        if self._X.shape[1] > _MOST_SPANNING < heavy.sum():
+            heavy = np.argpartition(-p, _MOST_SPANNING)[:_MOST_SPANNING]
+        j, p = j[heavy], p[heavy] / p[heavy].sum()
+        Z = (self._X[j] - p @ self._X[j]) * np.sqrt(p)[:, None]
+        wide = len(Z) < Z.shape[1]
+        squares, vectors = np.linalg.eigh(Z @ Z.T if wide else Z.T @ Z)
+        values = np.sqrt(np.maximum(squares[::-1], 0.0))
+        directions = vectors[:, ::-1].T
+        return values, (directions @ Z) / np.maximum(values, np.finfo(float).tiny)[:, None] if wide else directions
+
+
+def _entries(R: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(R, np.ndarray):
+        j = np.flatnonzero(R[i])
+        return j, R[i, j]
+    part = slice(R.indptr[i], R.indptr[i + 1])
+    return R.indices[part], R.data[part]
+
+
+def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix], dim: int | None) -> tuple[int | None, float, float]:
+    """The least d that the points agree on after some number of steps, the share that does, and the share after one step.
+
+    Few steps see noise as directions, and many see curvature: both add to d.  After still more, all points see the same.
+    """
+    seen = [R for t, R in enumerate(rows, start=1) if t in (1, 2, 4, 8, 16)]
+    votes = [largest_gap(walk.singular_values(starts, R)) for R in seen if R is rows[0] or _held(R) <= _LOCAL]
+    if dim is None:
+        agreed = [(vote(each), float(np.mean(each == vote(each)))) for each in votes]
+        dim = min((d for d, share in agreed if share >= _AGREED and d > 0), default=None)
+        if dim is None:
+            return None, max(share for _, share in agreed), 0.0
+    shares = [float(np.mean(each == dim)) for each in votes]
+    return dim, max(shares), shares[0]
+
+
+def _held(R: Matrix) -> float:
+    """Share of all points that the walk has reached, (Σ p)²/Σ p² of N, in the median."""
+    squares = R.multiply(R).sum(axis=1) if sparse.issparse(R) else np.einsum("nN,nN->n", R, R)
+    return float(1.0 / np.median(np.asarray(squares))) / R.shape[1]
+
+
+def _extrapolated(rates: np.ndarray) -> tuple[float, float]:
+    """c and its standard error from rates (n, steps): from the second on, log rate = log c − κt (+ b/t)."""
+    mean = rates.mean(axis=0)
+    end = int(np.argmin(np.append(mean > _SATURATED * mean[0], False)))
+    t = np.arange(end) + 0.5
+    if end < 3:
+        return float(mean[0]), float(rates[:, 0].std() / np.sqrt(len(rates)))
+    columns = [np.ones(end), t] + ([1.0 / t] if end >= _STEPS_FOR_UNEVEN else [])
+    solve = np.linalg.pinv(np.column_stack(columns)[1:])
+    logs = solve @ np.log(mean[1:end])
+    half = 0.5 * abs(logs[1]) or 1e-9
+    factor = float(np.exp(logs[0]) * half / np.sinh(half))  # rates are means over a step
+    influence = (rates[:, 1:end] / mean[1:end]) @ solve[0]
+    return factor, float(factor * influence.std() / np.sqrt(len(rates)))
