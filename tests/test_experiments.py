@@ -64,7 +64,8 @@ def test_levels_of_spheres_are_orthogonal_eigenfunctions():
 @pytest.mark.slow
 def test_a_rule_that_takes_the_best_bandwidth_has_no_regret():
     setting = {"manifold": "circle", "density": "uniform", "noise": 0.02, "n_points": 300}
-    rows, curve = truth._sample(truth.MANIFOLDS[0], setting, 0)
+    X, clean = truth.draw(truth.MANIFOLDS[0], setting["density"], setting["noise"], setting["n_points"], 0)
+    rows, curve = truth._sample(truth.MANIFOLDS[0], setting, X, clean, 0)
     for error in truth.ERRORS:
         own = [row for row in rows if row["error_of"] == error]
         least = min(row[error] for row in curve)

@@ -9,19 +9,16 @@ Three things move the eigenvalues of −L = (4/ε²)(I − P) away from those of
   steps that are shorter or longer than those of the heat operator; and where few neighbors are uneven, steps that are long
   here and short there go less far than their mean.
 
-The last is a single factor c, and the metric of the data tells it.  For any manifold, with tangent coordinates y about x_i,
+The last is a single factor c, and the metric of the data tells it.  Δ‖x − x_i‖² = 2d at x_i on any manifold of dimension d,
+which is what the trace of the dual metric compares with L for *one* step (equation 4 of the paper).  Here the walk takes t:
 
-.. math:: \\tfrac12 Δ (y y^T) = I \\quad\\text{at } x_i
+.. math:: m(t) = \\mathrm{mean}_i Σ_j (P^t)_{ij} ‖x_j - x_i‖^2, \\qquad
+          c = \\lim_{t → 0} \\frac{2}{d ε^2} \\frac{dm}{dt} \\text{, from steps } t ≥ 2
 
-which is what the dual metric H compares with L for *one* step (equation 4 of the paper).  Here the walk takes t steps:
-
-.. math:: m(t) = \\frac{1}{d} \\mathrm{mean}_i Σ_j (P^t)_{ij} ‖y_j‖^2, \\qquad
-          c = \\lim_{t → 0} \\frac{2}{ε^2} \\frac{dm}{dt} \\text{, from steps } t ≥ 2
-
-Later steps see what a single one cannot: how far uneven neighborhoods let the walk get (its first step is too long by up to
-a third among 15 neighbors).  They also see curvature, which lowers m at later times by a factor e^{−κt}.  Extrapolation to
-t = 0 removes it, and with it the curvature of H itself: on spheres of any dimension and on flat tori log μ and c are then
-both right up to ε⁴.
+Later steps see what a single one cannot: how far uneven neighborhoods let the walk get (its first step is too long by a
+seventh among 15 neighbors), and steps along the data alone, since noise adds to m(1) and hardly to later differences.  They
+also see curvature, which lowers m at later times by a factor e^{−κt}.  Extrapolation to t = 0 removes it: on spheres of any
+dimension and on flat tori log μ and c are then both right up to ε⁴.
 """
 
 from dataclasses import dataclass, field
@@ -57,7 +54,7 @@ class Calibration:
     share_near : float
         Share of them that see d directions among the neighbors of one step alone.
     rates : ndarray (t,)
-        (2/ε²)(m(t) − m(t − 1)) for t = 1, 2, …
+        (2/dε²)(m(t) − m(t − 1)) for t = 1, 2, …
     """
 
     factor: float

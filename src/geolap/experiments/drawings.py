@@ -180,11 +180,33 @@ def _truth_curves(study: Study) -> "Figure":
                 ax.loglog(*_columns(own, "bandwidth", error), color=color, label=error)
         chosen = {row["rule"]: row["bandwidth"] for row in where(study.tables["errors"], **setting)}
         ax.axvline(chosen["gc_d"], color=_BLACK, lw=1, label="GC, d' = d")
-        ax.axvline(chosen["gc"], color=_BLACK, lw=1, ls="--", label="GC, d' = 1")
+        ax.axvline(chosen["gc"], color=_BLACK, lw=1, ls="--", label="GC")
         ax.set(title=f"{manifold}, N = {n}, noise {noise:g}", xlabel="bandwidth ε", ylim=(5e-3, 20))
         plain_ticks(ax.xaxis)
     figure.axes[0].set_ylabel("relative error")
     figure.axes[0].legend(frameon=False, fontsize="small")
+    return figure
+
+
+def _truth_calibrated(study: Study) -> "Figure":
+    """Errors of eigenvalues without and with calibration: each sample a point, medians as lines."""
+    table = study.tables["calibrated"]
+    graphs = distinct(table, "graph")
+    sizes = [n for n in distinct(table, "n_points") if n >= max(distinct(table, "n_points")) / 5]
+    figure = _panels(1, len(sizes), 4 * len(sizes), 3.8)
+    for ax, n in zip(figure.axes, sorted(sizes), strict=True):
+        for k, graph in enumerate(graphs):
+            own = where(table, graph=graph, n_points=n)
+            for name, color, shift in (("raw", _ORANGE, -0.17), ("calibrated", _BLUE, 0.17)):
+                (error,) = _columns(own, name)
+                height = k + shift + np.linspace(-0.1, 0.1, len(error))
+                ax.plot(error, height, ".", ms=4, color=color, alpha=0.7, label=_first(k, name))
+                ax.plot([np.median(error)] * 2, [k + shift - 0.16, k + shift + 0.16], color=_BLACK, lw=2)
+        ax.set(xscale="log", xlabel="mean relative error of eigenvalues", title=f"N = {n}", xlim=(5e-3, 1))
+        ax.set_yticks(range(len(graphs)), graphs)
+        plain_ticks(ax.xaxis)
+    figure.axes[0].invert_yaxis()
+    figure.axes[-1].legend(frameon=False, fontsize="small", loc="upper left")
     return figure
 
 
@@ -195,5 +217,5 @@ PICTURES: dict[str, dict[str, Callable[[Study], "Figure"]]] = {
     "figure3": {"figure3": _figure3},
     "table1": {"table1": _table1},
     "table2": {"table2": _table2},
-    "truth": {"truth_regret": _truth_regret, "truth_curves": _truth_curves},
+    "truth": {"truth_regret": _truth_regret, "truth_curves": _truth_curves, "truth_calibrated": _truth_calibrated},
 }

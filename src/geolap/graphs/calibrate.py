@@ -21,15 +21,16 @@ __all__ = ["calibrated", "points_of_distances"]
 
 # Evaluation points of a batch, the most batches, and the relative standard error that is enough.
 _BATCH, _MOST_BATCHES, _ENOUGH = 64, 4, 0.01
-# Steps: at first, and where displacements still grow nearly as fast at the fourth as at the second.
-_FEW_STEPS, _MORE_STEPS, _MOST_STEPS = 4, 8, 16
-_SLOWED, _STEADY = 0.81, 0.9
+# Steps: at first and at most, of sparse rows and of full ones; doubled while displacements still grow at this share of the
+# rate of the second step, or at the second share in tangent planes, which curvature leaves sooner.
+_FEW_STEPS, _MOST_STEPS, _MOST_FULL_STEPS = 4, 16, 8
+_STEADY, _STEADY_IN_PLANE = 0.7, 0.8
+# Displacements are projected onto tangent planes if this share of the first step is across them: it is noise.
+_NOISE = 0.4
 # From this many steps on the fit has a term for neighborhoods that are uneven.
 _STEPS_FOR_UNEVEN = 8
-# Rates below this share of the first say that the walk has seen the whole data set.
-_SATURATED = 0.2
-# Directions stand out if this share of the points agrees on their number.
-_AGREED = 0.8
+# Directions stand out if this share of the points agrees on their number after some steps, and most points after others.
+_AGREED, _MAJORITY = 0.8, 0.5
 _MOST_DIRECTIONS = 10
 # A walk that has reached more than this share of all points says nothing about what is near.
 _LOCAL = 0.4
@@ -56,24 +57,31 @@ def calibrated(graph: KernelGraph, points: Points | None, *, dim: int | None = N
         seen, share, near = _directions(walk, batches[0], rows, dim)
     if seen is None:
         return replace(graph, calibration=_untold(share))
-    rates = walk.rates(batches[0], rows, seen)
-    if not rates[:, 0].mean() > 0:  # all are joined with points at the same place
+    near_rates = walk.rates(batches[0], rows, seen, plane=True)
+    if not near_rates[:, 0].mean() > 0:  # all are joined with points at the same place
         return replace(graph, calibration=_untold(share))
-    second, fourth = rates.mean(axis=0)[[1, 3]]
-    if len(rows) == _FEW_STEPS and fourth >= _SLOWED * second:
-        rows = walk.continued(rows, _MOST_STEPS if walk.is_sparse and fourth >= _STEADY * second else _MORE_STEPS)
-        rates = walk.rates(batches[0], rows, seen)
+    plane = near_rates[:, 0].mean() < (1.0 - _NOISE) * walk.rates(batches[0], rows[:1], seen)[:, 0].mean()
+    steady = _STEADY_IN_PLANE if plane else _STEADY
+    while True:
+        rates = walk.rates(batches[0], rows, seen, plane=plane)
+        rate = rates.mean(axis=0)
+        if len(rows) >= (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) or rate[-1] < steady * rate[1]:
+            break
+        rows = walk.continued(rows, 2 * len(rows))
+    used = max(_FEW_STEPS, int(np.argmin(np.append(rate[1:] >= steady * rate[1], False))) + 1)
+    rates = rates[:, :used]
     factor, error = _extrapolated(rates)
     for batch in batches[1:]:
         if error <= _ENOUGH * factor:
             break
-        rates = np.vstack([rates, walk.rates(batch, walk.rows(batch, len(rows)), seen)])
+        more = walk.rates(batch, walk.rows(batch, len(rows)), seen, plane=plane)
+        rates = np.vstack([rates, more[:, :used]])
         factor, error = _extrapolated(rates)
-    step = float(rates[:, 0].mean())
+    step = float(near_rates[:, 0].mean())
     return replace(graph, calibration=Calibration(factor, error, step, seen, share, near, rates.mean(axis=0)))
 
 
-def points_of_distances(distances: Matrix) -> Points | None:
+def points_of_distances(distances: Any) -> Points | None:
     """Points at the given distances, by classical scaling; None where some are missing, or of too many points."""
     n = distances.shape[0]
     if n > _MOST_POINTS or (sparse.issparse(distances) and distances.nnz < n * (n - 1)):
@@ -128,14 +136,19 @@ class _Walk:
             own[: len(found)] = found
         return values
 
-    def rates(self, starts: np.ndarray, rows: list[Matrix], dim: int) -> np.ndarray:
-        """Mean square displacement in each step (n, steps), in ``dim`` tangent directions, over that of diffusion."""
-        planes = [self._principal(rows[len(rows) // 2 - 1], i)[1][:dim] for i in range(len(starts))]
+    def rates(self, starts: np.ndarray, rows: list[Matrix], dim: int, *, plane: bool = False) -> np.ndarray:
+        """Mean square displacement in each step (n, steps) over that of diffusion in ``dim`` directions.
+
+        With ``plane`` only the part along the tangent plane counts, which is found after half of the steps.
+        """
         there = np.zeros((len(starts), len(rows) + 1))
-        for t, R in enumerate(rows, start=1):
-            for i, (start, plane) in enumerate(zip(starts, planes, strict=True)):
+        for i, start in enumerate(starts):
+            along = self._principal(rows[max(len(rows) // 2, 1) - 1], i)[1][:dim].T if plane else None
+            for t, R in enumerate(rows, start=1):
                 j, p = _entries(R, i)
-                there[i, t] = p @ np.einsum("nd,nd->n", y := (self._X[j] - self._X[start]) @ plane.T, y)
+                y = self._X[j] - self._X[start]
+                y = y if along is None else y @ along
+                there[i, t] = p @ np.einsum("nd,nd->n", y, y)
         time = np.full((len(starts), len(rows)), 0.5 * dim * self._eps**2)
         if self._rho2 is not None:
             time *= np.column_stack([self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])])
@@ -173,14 +186,15 @@ def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix], dim: int | 
     votes = [largest_gap(walk.singular_values(starts, R)) for R in seen if R is rows[0] or _held(R) <= _LOCAL]
     if dim is None:
         agreed = [(vote(each), float(np.mean(each == vote(each)))) for each in votes]
-        dim = min((d for d, share in agreed if share >= _AGREED and d > 0), default=None)
-        if dim is None:
-            return None, max(share for _, share in agreed), 0.0
+        most = max(share for _, share in agreed)
+        if most < _AGREED or agreed[0][0] == 0:
+            return None, most, 0.0
+        dim = min(d for d, share in agreed if share > _MAJORITY)
     shares = [float(np.mean(each == dim)) for each in votes]
     return dim, max(shares), shares[0]
 
 
-def _held(R: Matrix) -> float:
+def _held(R: Any) -> float:
     """Share of all points that the walk has reached, (Σ p)²/Σ p² of N, in the median."""
     squares = R.multiply(R).sum(axis=1) if sparse.issparse(R) else np.einsum("nN,nN->n", R, R)
     return float(1.0 / np.median(np.asarray(squares))) / R.shape[1]
@@ -188,15 +202,12 @@ def _held(R: Matrix) -> float:
 
 def _extrapolated(rates: np.ndarray) -> tuple[float, float]:
     """c and its standard error from rates (n, steps): from the second on, log rate = log c − κt (+ b/t)."""
-    mean = rates.mean(axis=0)
-    end = int(np.argmin(np.append(mean > _SATURATED * mean[0], False)))
-    t = np.arange(end) + 0.5
-    if end < 3:
-        return float(mean[0]), float(rates[:, 0].std() / np.sqrt(len(rates)))
-    columns = [np.ones(end), t] + ([1.0 / t] if end >= _STEPS_FOR_UNEVEN else [])
+    mean = np.maximum(rates.mean(axis=0), 1e-3 * rates[:, 0].mean())
+    t = np.arange(len(mean)) + 0.5
+    columns = [np.ones(len(t)), t] + ([1.0 / t] if len(t) >= _STEPS_FOR_UNEVEN else [])
     solve = np.linalg.pinv(np.column_stack(columns)[1:])
-    logs = solve @ np.log(mean[1:end])
+    logs = solve @ np.log(mean[1:])
     half = 0.5 * abs(logs[1]) or 1e-9
     factor = float(np.exp(logs[0]) * half / np.sinh(half))  # rates are means over a step
-    influence = (rates[:, 1:end] / mean[1:end]) @ solve[0]
+    influence = (rates[:, 1:] / mean[1:]) @ solve[0]
     return factor, float(factor * influence.std() / np.sqrt(len(rates)))
