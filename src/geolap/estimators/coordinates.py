@@ -33,18 +33,28 @@ from sklearn.utils import check_random_state
 
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components
-from ..laplacian import Matrix
 from ..local_pca import vote
+from ..selection import Selection
 from ..sentences import Sentence
 from ..shown import Plotted
 from ..validation import check_number
 
-__all__ = ["CoordinateSet", "IndependentCoordinates", "independent_coordinates"]
+__all__ = [
+    "MOST_CONTRASTS",
+    "Choice",
+    "CoordinateSet",
+    "IndependentCoordinates",
+    "independent_coordinates",
+    "known_dimension",
+]
 
 # Neighbors that carry a tangent plane and predict a value, and points at which that is done, at most.
 _NEIGHBORS, _EVALUATED = 10, 500
 # Sets of coordinates that are all compared; where there are more, each coordinate is added to the best set before it.
 _SETS, _SETS_AT_ONCE = 1000, 50
+# Scores of d coordinates that differ by less than this are equal, and the smoothest are taken.  More than d are taken to
+# unfold the data, for which harmonics of the first are too smooth.
+_EQUAL = 0.05
 # Directions in which the map extends by less than this share of the largest are candidates that bend.
 _BENDING = 0.05
 # A candidate is told if neighbors on the map miss at most this share of its variance, and so many times what neighbors in
@@ -53,7 +63,7 @@ _MISSING, _TIMES = 0.1, 3.0
 # A candidate of which even neighbors in the graph miss more than this share is noise, or tells single points apart.
 _SMOOTH = 0.25
 # Coordinates that are kept to tell components apart, at most.
-_CONTRASTS = 5
+MOST_CONTRASTS = 5
 # Where fewer points than this share agree on a dimension, this one is assumed.
 _AGREE, _ASSUMED = 0.5, 2
 # Volumes below this are rounding.
@@ -183,13 +193,17 @@ def independent_coordinates(
     return choice.made(intrinsic_dim, told=told, n_coordinates=n_coordinates, penalty=penalty, normalized=normalized)
 
 
+def known_dimension(selection: Selection | None) -> int | None:
+    """The dimension of neighborhoods at the selected bandwidth, if one was selected and it can be told."""
+    return None if selection is None or selection.neighborhoods is None else selection.neighborhoods.dimension
+
+
 def _given(embedding: Any, graph: Any) -> tuple[np.ndarray, KernelGraph, np.ndarray, int | None]:
     """Candidates, graph, components and the dimension that is known, of an embedding and a graph or of a fitted map."""
     if hasattr(embedding, "embedding_"):
         rows = slice(None) if embedding.landmarks_ is None else embedding.landmarks_
-        selection = embedding.selection_
-        told = None if selection is None or selection.neighborhoods is None else selection.neighborhoods.dimension
-        return np.asarray(embedding.embedding_[rows], dtype=float), embedding.graph_, embedding.component_labels_, told
+        Y = np.asarray(embedding.embedding_[rows], dtype=float)
+        return Y, embedding.graph_, embedding.component_labels_, known_dimension(embedding.selection_)
     Y = np.array(embedding, dtype=float)
     if not isinstance(graph, KernelGraph) or Y.ndim != 2 or len(Y) != graph.n_points or not np.isfinite(Y).all():
         n = graph.n_points if isinstance(graph, KernelGraph) else "n_points"
@@ -213,7 +227,7 @@ class Choice:
         within = np.sqrt(np.mean((Y - constants[components]) ** 2, axis=0))
         extent = np.abs(Y).max(axis=0)
         contrasts = (within <= 1e-8 * extent) & (extent > 0)
-        self.contrasts = np.flatnonzero(contrasts)[:_CONTRASTS]
+        self.contrasts = np.flatnonzero(contrasts)[:MOST_CONTRASTS]
         spread = Y[inside].std(axis=0)
         self.columns = np.flatnonzero((spread > 1e-8 * extent) & ~contrasts)
         self.values = (Y[inside] - Y[inside].mean(axis=0))[:, self.columns] / spread[self.columns]
@@ -292,9 +306,7 @@ class Choice:
         scaled = self.H / (self.roughness[:, None] * self.roughness)
         return np.linalg.eigh(scaled)[1][:, :, : -d - 1 : -1]
 
-    def _best(
-        self, U: np.ndarray, s: int, before: Sequence[int], *, penalty: float, normalized: bool
-    ) -> CoordinateSet:
+    def _best(self, U: np.ndarray, s: int, before: Sequence[int], *, penalty: float, normalized: bool) -> CoordinateSet:
         """The best s coordinates: of all sets, or of those with one more than the best before."""
         m = U.shape[1]
         if comb(m - 1, s - 1) <= _SETS:
@@ -306,7 +318,9 @@ class Choice:
                 grown = tuple(more[self._scores(U, more, penalty, normalized).argmax()])
             sets = _grown(grown, m)
         scores = self._scores(U, sets, penalty, normalized)
-        order = np.argsort(-scores, kind="stable")
+        rough = self.roughness[sets].sum(axis=1)
+        equal = scores >= scores.max() - (_EQUAL if s == U.shape[2] else 0.0)
+        order = np.lexsort((np.where(equal, rough, -scores), ~equal))
         chosen = np.sort(sets[order[0]])
         told = self._told(chosen)
         excess = (1.0 - told) / (_MISSING + _TIMES * self.missed)
@@ -349,7 +363,7 @@ class Choice:
         return tuple(np.searchsorted(self.columns, columns).tolist())
 
 
-def _heaviest(W: Matrix, rows: np.ndarray, k: int, components: np.ndarray) -> np.ndarray:
+def _heaviest(W: Any, rows: np.ndarray, k: int, components: np.ndarray) -> np.ndarray:
     """The k nearest neighbors (n, k) of some points in the graph; the point itself stands for those that it lacks."""
     near = np.repeat(rows[:, None], k, axis=1)
     everyone = np.arange(W.shape[0])
@@ -428,9 +442,8 @@ def _about_steps(steps: Sequence[CoordinateSet], best: CoordinateSet | None, *, 
 def _about_untold(step: CoordinateSet) -> str:
     least = step.untold[0]
     several = f"and {len(step.untold) - 1} more " if len(step.untold) > 1 else ""
-    return (
-        f"neighbors on their map differ in coordinate {least + 1} {several}(they tell {max(step.told[least], 0.0):.0%} of it)"
-    )
+    share = max(step.told[least], 0.0)
+    return f"neighbors on their map differ in coordinate {least + 1} {several}(they tell {share:.0%} of it)"
 
 
 def _numbered(columns: Sequence[int] | np.ndarray) -> str:

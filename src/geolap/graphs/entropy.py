@@ -4,9 +4,9 @@ P^t has the eigenvalues a_k^t.  As shares p_k = |a_k|^t / Σ |a|^t, they have th
 
 .. math:: S(t) = -Σ_k p_k \\log p_k = \\log Z - t\\, \\frac{Z'(t)}{Z}, \\qquad Z(t) = Σ_k |a_k|^t
 
-whose exponential is the number of eigenvectors that matter.  It falls fast while diffusion takes out noise and slowly once it
-takes out structure; the time in between is the knee, where two straight lines fit the curve best (as in PHATE, Moon et al.
-2019).  The curve is followed up to the time at which the slowest eigenvector has decayed to 1/e.
+whose exponential is the number of eigenvectors that matter.  It falls fast while diffusion takes out noise and slowly once
+it takes out structure; the time in between is the knee, where two straight lines fit the curve best (as in PHATE, Moon et
+al. 2019).  The curve is followed up to the time at which the slowest eigenvector has decayed to 1/e.
 
 The smooth end of the spectrum is known; for the rest Z is a trace, found by Lanczos quadrature from random vectors (Ubaru,
 Chen & Saad 2017).  No further eigenvector is computed.
@@ -22,7 +22,7 @@ from .spectrum import Spectrum
 
 __all__ = ["SpectralEntropy", "spectral_entropy"]
 
-# Times at which the entropy is computed, Lanczos steps, and entries of random vectors in all: traces need few for many points.
+# Times at which the entropy is computed, Lanczos steps, and entries of random vectors in all: many points need few vectors.
 _TIMES, _STEPS, _ENTRIES = 100, 40, 20_000
 # Values of |a| below this have no logarithm.
 _LEAST = 1e-300
