@@ -54,7 +54,7 @@ _NEIGHBORS, _EVALUATED = 10, 500
 _SETS, _SETS_AT_ONCE = 1000, 50
 # Scores of d coordinates that differ by less than this are equal, and the smoothest are taken.  More than d are taken to
 # unfold the data, for which harmonics of the first are too smooth.
-_EQUAL = 0.05
+_EQUAL = 0.1
 # Directions in which the map extends by less than this share of the largest are candidates that bend.
 _BENDING = 0.05
 # A candidate is told if neighbors on the map miss at most this share of its variance, and so many times what neighbors in
@@ -114,18 +114,19 @@ class IndependentCoordinates(Plotted):
         candidates that were left out.
     steps : tuple of CoordinateSet
         The best set of d coordinates, and of more as long as these were not enough.
+    first_told : ndarray (m,)
+        Share of the variance of each candidate that the first s coordinates would tell; NaN for candidates that were left
+        out.
     reasons : tuple of Sentence
         In words; there coordinates are counted from 1.
-    candidates : ndarray (n, m)
-        The candidates at the evaluation points, for `plot`.
     """
 
     chosen: np.ndarray
     intrinsic_dim: int
     roughness: np.ndarray = field(repr=False)
     steps: tuple[CoordinateSet, ...] = field(repr=False)
+    first_told: np.ndarray = field(repr=False)
     reasons: tuple[Sentence, ...] = field(repr=False)
-    candidates: np.ndarray = field(repr=False)
 
     def explain(self) -> str:
         """The reasons, one a line."""
@@ -295,11 +296,18 @@ class Choice:
             text = "{which} kept to tell components of the graph apart; the others are chosen for the largest component."
             reasons.append(Sentence(text, which=_numbered(self.contrasts)))
         reasons += _about_steps(steps, best, fixed=n_coordinates is not None)
-        roughness = np.full(self.m, np.nan)
-        roughness[self.columns] = self.roughness
-        shown = np.zeros((len(self.rows), self.m))
-        shown[:, self.columns] = self.values[self.rows]
-        return IndependentCoordinates(chosen, d, roughness, tuple(steps), tuple(reasons), shown)
+        first = self._told(np.arange(len(best.coordinates))) if best else np.empty(0)
+        untold = self._untold(first)
+        if best and len(untold) and not set(self.columns[: len(best.coordinates)]) <= set(best.coordinates):
+            reasons.append(_about_first(len(best.coordinates), self._named(untold), self._of_all(first)))
+        return IndependentCoordinates(
+            chosen=chosen,
+            intrinsic_dim=d,
+            roughness=self._of_all(self.roughness),
+            steps=tuple(steps),
+            first_told=self._of_all(first),
+            reasons=tuple(reasons),
+        )
 
     def _tangents(self, d: int) -> np.ndarray:
         """U (n, m, d) of the candidates over their eigenvalues."""
@@ -323,18 +331,14 @@ class Choice:
         order = np.lexsort((np.where(equal, rough, -scores), ~equal))
         chosen = np.sort(sets[order[0]])
         told = self._told(chosen)
-        excess = (1.0 - told) / (_MISSING + _TIMES * self.missed)
-        untold = np.argsort(-excess, kind="stable")[: int((excess > 1.0).sum())]
-        of_all = np.full(self.m, np.nan)
-        of_all[self.columns] = told
         second = np.sort(sets[order[1]]) if len(sets) > 1 else np.empty(0, dtype=int)
         return CoordinateSet(
             coordinates=self._named(chosen),
             score=float(scores[order[0]]),
             runner_up=self._named(second),
             lead=float(scores[order[0]] - scores[order[1]]) if len(sets) > 1 else np.inf,
-            told=of_all,
-            untold=self._named(untold),
+            told=self._of_all(told),
+            untold=self._named(self._untold(told)),
         )
 
     def _scores(self, U: np.ndarray, sets: np.ndarray, penalty: float, normalized: bool) -> np.ndarray:
@@ -352,9 +356,20 @@ class Choice:
         others = found[~own].reshape(len(found), -1)
         return 1.0 - self._missing(self.values[others].mean(axis=1))
 
+    def _untold(self, told: np.ndarray) -> np.ndarray:
+        """The candidates of which too little is told, the least told first."""
+        excess = (1.0 - told) / (_MISSING + _TIMES * self.missed)
+        return np.argsort(-excess, kind="stable")[: int((excess > 1.0).sum())]
+
     def _missing(self, predicted: np.ndarray) -> np.ndarray:
         true = self.values[self.rows]
         return np.mean((true - predicted) ** 2, axis=0) / np.maximum(true.var(axis=0), _LEAST_VOLUME)
+
+    def _of_all(self, values: np.ndarray) -> np.ndarray:
+        """Values of the candidates that were not left out, among all."""
+        of_all = np.full(self.m, np.nan)
+        of_all[self.columns] = values
+        return of_all
 
     def _named(self, positions: np.ndarray) -> tuple[int, ...]:
         return tuple(self.columns[positions].tolist())
@@ -431,12 +446,20 @@ def _about_steps(steps: Sequence[CoordinateSet], best: CoordinateSet | None, *, 
         yield Sentence("{which} the best of their number, but {untold}.", which=which, untold=_about_untold(best))
     else:
         yield Sentence("{which} chosen, though {untold}; more did not help.", which=which, untold=_about_untold(best))
-    if others:
+    if others and best.lead > _EQUAL:
         yield Sentence(
-            "They keep {factor} times as much of the tangent planes as the next best, {others}, would.",
-            factor=f"{np.exp(min(best.lead, 20.0)):.2f}",
+            "They keep {factor:.2g} times as much of the tangent planes as the next best, {others}, would.",
+            factor=np.exp(min(best.lead, 20.0)),
             others=", ".join(others),
         )
+    elif others:
+        yield Sentence("The next best, {others}, would do nearly as well.", others=", ".join(others))
+
+
+def _about_first(s: int, untold: tuple[int, ...], told: np.ndarray) -> Sentence:
+    text = "The first {s} would not do: they tell {share:.0%} of coordinate {least}{more}."
+    more = f", and too little of {len(untold) - 1} more" if len(untold) > 1 else ""
+    return Sentence(text, s=s, share=max(told[untold[0]], 0.0), least=untold[0] + 1, more=more)
 
 
 def _about_untold(step: CoordinateSet) -> str:
