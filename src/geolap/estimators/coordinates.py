@@ -52,6 +52,9 @@ __all__ = [
 _NEIGHBORS, _EVALUATED = 10, 500
 # Sets of coordinates that are all compared; where there are more, each coordinate is added to the best set before it.
 _SETS, _SETS_AT_ONCE = 1000, 50
+# Of so many of the best sets of one size, if their scores differ by less than this, the first that tells all candidates is
+# taken.
+_TRIED, _NEARLY = 5, 0.2
 # Scores of d coordinates that differ by less than this are equal, and the smoothest are taken.  More than d are taken to
 # unfold the data, for which harmonics of the first are too smooth.
 _EQUAL = 0.1
@@ -79,7 +82,7 @@ class CoordinateSet:
     coordinates : tuple of int
         Columns of the candidates, ascending, counted from 0.
     score : float
-        What they were chosen for.
+        What they were chosen for; only scores of as many coordinates compare.
     runner_up : tuple of int
         The next best ones; empty if there are no others.
     lead : float
@@ -276,7 +279,8 @@ class Choice:
         d = max(min(intrinsic_dim or told or (seen if share > _AGREE else _ASSUMED), m), 1)
         reasons = [_about_dimension(self.m, d, intrinsic_dim, told, share)]
         most = min(m, 2 * d + 1)
-        sizes = range(min(d, most), most + 1)
+        least = 1 if intrinsic_dim is None and told is None else d  # a vote is no reason for more than it takes
+        sizes = range(least, most + 1)
         if n_coordinates is not None:
             wanted = min(max(n_coordinates - len(self.contrasts), 1), m)
             sizes = range(wanted, wanted + 1)
@@ -329,14 +333,21 @@ class Choice:
         rough = self.roughness[sets].sum(axis=1)
         equal = scores >= scores.max() - (_EQUAL if s == U.shape[2] else 0.0)
         order = np.lexsort((np.where(equal, rough, -scores), ~equal))
-        chosen = np.sort(sets[order[0]])
-        told = self._told(chosen)
-        second = np.sort(sets[order[1]]) if len(sets) > 1 else np.empty(0, dtype=int)
+        tried: list[tuple[int, np.ndarray]] = []
+        good = [k for k in order if scores[k] >= scores.max() - _NEARLY]
+        for k in good[:_TRIED]:  # one that tells all, rather than one more coordinate
+            tried.append((k, self._told(sets[k])))
+            if not len(self._untold(tried[-1][1])):
+                break
+        else:
+            tried = tried[:1]
+        best, told = tried[-1]
+        others = [k for k in order[:2] if k != best]
         return CoordinateSet(
-            coordinates=self._named(chosen),
-            score=float(scores[order[0]]),
-            runner_up=self._named(second),
-            lead=float(scores[order[0]] - scores[order[1]]) if len(sets) > 1 else np.inf,
+            coordinates=self._named(np.sort(sets[best])),
+            score=float(scores[best]),
+            runner_up=self._named(np.sort(sets[others[0]])) if others else (),
+            lead=float(scores[best] - scores[others[0]]) if others else np.inf,
             told=self._of_all(told),
             untold=self._named(self._untold(told)),
         )
