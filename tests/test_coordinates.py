@@ -188,7 +188,7 @@ def test_landmarks_and_nearest_neighbors_have_coordinates_too():
 
 
 def test_components_are_told_apart_and_the_largest_is_spanned():
-    X = np.vstack([strip(800, 4.0), [100.0, 0.0] + circle(200)])
+    X = np.vstack([strip(800, 4.0), circle(200) + 100.0])
     with pytest.warns(UserWarning, match=r"has 2 components .* the first coordinate only tells them apart"):
         eigenmap = LaplacianEigenmap("auto", bandwidth=0.3).fit(X)
     assert_array_equal(eigenmap.coordinates_[:2], [0, 1])
@@ -200,7 +200,7 @@ def test_components_are_told_apart_and_the_largest_is_spanned():
 
 
 def test_each_component_on_its_own_has_its_own_coordinates():
-    X = np.vstack([strip(800, 4.0, seed=3), [100.0, 0.0] + circle(200), [[-50.0, 0.0]]])
+    X = np.vstack([strip(800, 4.0, seed=3), circle(200) + 100.0, [[-50.0, 0.0]]])
     eigenmap = DiffusionMap("auto", bandwidth=0.3, disconnected="separate").fit(X)
     assert eigenmap.coordinates_.shape == (3, 2)
     assert eigenmap.coordinates_[0, 1] >= 3

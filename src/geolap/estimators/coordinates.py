@@ -67,8 +67,8 @@ _MISSING, _TIMES = 0.1, 3.0
 _SMOOTH = 0.25
 # Coordinates that are kept to tell components apart, at most.
 MOST_CONTRASTS = 5
-# Where fewer points than this share agree on a dimension, this one is assumed.
-_AGREE, _ASSUMED = 0.5, 2
+# Where fewer points than this share agree on a dimension, this one is assumed, and so many coordinates are taken at most.
+_AGREE, _ASSUMED, _MOST = 0.5, 2, 10
 # Volumes below this are rounding.
 _LEAST_VOLUME = 1e-12
 
@@ -159,9 +159,10 @@ def independent_coordinates(
         The graph over the points, ``graph_`` of an estimator; that of the fitted map by default.
     intrinsic_dim : int, optional
         d.  By default the dimension that neighborhoods at ε̂ have, if a fitted map was given and it can be told; otherwise by
-        vote of the points, the number of directions in which the map of all candidates extends.
+        vote of the points, the number of directions in which the map of all candidates extends; and 2 if they do not agree.
     n_coordinates : int, optional
-        How many to choose.  By default d, or as many more as it takes to tell all candidates from them, 2 d + 1 at most.
+        How many to choose.  By default d, or as many more as it takes to tell all candidates from them, 2 d + 1 at most, or
+        10 if d is not known.
     penalty : float, default 0.1
         ζ, what a coordinate as rough as the roughest candidate costs.
     normalized : bool, default False
@@ -182,7 +183,7 @@ def independent_coordinates(
     --------
     >>> import numpy as np
     >>> import geolap
-    >>> strip = np.random.default_rng(0).uniform(size=(800, 2)) * [4, 1]
+    >>> strip = np.random.default_rng(0).uniform(size=(800, 2)) * [3.4, 1]
     >>> eigenmap = geolap.LaplacianEigenmap(n_components=15, bandwidth=0.25).fit(strip)
     >>> found = geolap.independent_coordinates(eigenmap)
     >>> found.chosen.tolist()  # the next two are harmonics of the first
@@ -276,11 +277,12 @@ class Choice:
         """The choice; ``told`` is the dimension that is known from elsewhere, if any."""
         seen, share = self.dimension()
         m = len(self.columns)
-        d = max(min(intrinsic_dim or told or (seen if share > _AGREE else _ASSUMED), m), 1)
+        d = intrinsic_dim or told or (seen if share > _AGREE else _ASSUMED)
+        d = max(min(d, m, self.near.shape[1]), 1)  # neighbors span no more directions than there are of them
         reasons = [_about_dimension(self.m, d, intrinsic_dim, told, share)]
-        most = min(m, 2 * d + 1)
-        least = 1 if intrinsic_dim is None and told is None else d  # a vote is no reason for more than it takes
-        sizes = range(least, most + 1)
+        known = intrinsic_dim is not None or told is not None
+        most = min(m, 2 * d + 1 if known or share > _AGREE else _MOST)
+        sizes = range(d if known else 1, most + 1)  # a vote is no reason for more than it takes
         if n_coordinates is not None:
             wanted = min(max(n_coordinates - len(self.contrasts), 1), m)
             sizes = range(wanted, wanted + 1)
@@ -456,7 +458,9 @@ def _about_steps(steps: Sequence[CoordinateSet], best: CoordinateSet | None, *, 
     elif fixed:
         yield Sentence("{which} the best of their number, but {untold}.", which=which, untold=_about_untold(best))
     else:
-        yield Sentence("{which} chosen, though {untold}; more did not help.", which=which, untold=_about_untold(best))
+        text = "{which} chosen, though {untold}: no set of up to {most} does better."
+        most = max(len(step.coordinates) for step in steps)
+        yield Sentence(text, which=which, untold=_about_untold(best), most=most)
     if others and best.lead > _EQUAL:
         yield Sentence(
             "They keep {factor:.2g} times as much of the tangent planes as the next best, {others}, would.",
