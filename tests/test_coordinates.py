@@ -105,6 +105,14 @@ def test_the_default_bandwidth_serves_too():
     assert least_told(LaplacianEigenmap("auto", random_state=0).fit(X), X) > 0.9
 
 
+def test_more_candidates_are_computed_where_the_first_vary_in_too_few_directions(monkeypatch):
+    monkeypatch.setattr(geolap.estimators.maps, "_CANDIDATES", (4, 12))
+    X = strip(1000, 5.3)
+    eigenmap = LaplacianEigenmap("auto", random_state=0).fit(X)
+    assert "12 candidates for coordinates of data of 2 dimensions" in str(eigenmap.independence_)
+    assert least_told(eigenmap, X) > 0.85
+
+
 def test_the_choice_does_not_depend_on_units_signs_or_sizes(long_map):
     found = geolap.independent_coordinates(long_map)
     scaled = LaplacianEigenmap("auto", bandwidth=200.0).fit(1000.0 * strip(seed=1))

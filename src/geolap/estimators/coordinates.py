@@ -13,10 +13,13 @@ U_S(i) of s candidates S keep the volume √det(U_Sᵀ U_S) of it.  Chosen are t
 
 Differs from Chen & Meilă in three ways.  H is taken over nearest neighbors, where the candidates do not yet bend, as they do
 within the reach of ε̂.  Candidates are divided by λ_k, so that smooth ones decide what the tangent plane is.  And the lengths
-‖u_k,S‖ are not divided out (``normalized=True`` does that), so that a coordinate is worth less where it turns.
+‖u_k,S‖ are not divided out (``normalized=True`` does that), so that a coordinate is worth less where it turns.  λ_k is
+measured as the roughness of the candidate over the graph, so that any map may be given.  Of d coordinates whose scores
+hardly differ, the smoothest are taken.
 
 How many: d coordinates may still fold the data, as the first one of a circle does.  They suffice when all other candidates
-are functions of them, that is, when neighbors on the map of S have the same values of every candidate.
+are functions of them, that is, when neighbors on the map of S have the same values of every candidate.  (Dsilva et al. 2018
+ask the same of each candidate and those before it.)
 """
 
 from collections.abc import Iterator, Sequence
