@@ -23,6 +23,8 @@ ESTIMATORS = [
     geolap.GraphLaplacian(random_state=0),
     geolap.LaplacianEigenmap(random_state=0),
     geolap.DiffusionMap(random_state=0),
+    geolap.LaplacianEigenmap("auto", random_state=0),
+    geolap.DiffusionMap("auto", random_state=0, diffusion_time="auto"),
     geolap.LaplacianClassifier(random_state=0),
     geolap.LaplacianRegressor(random_state=0),
     geolap.ConsistencySearch({"renormalization": [0.5, 1.0]}, random_state=0),

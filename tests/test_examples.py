@@ -19,6 +19,7 @@ SAYS = {
     "plot_displays.py": "A clear minimum inside the searched range.",
     "plot_few_labels.py": "of the other 1697 digits are right",
     "plot_swiss_roll.py": "corrected by G",
+    "plot_coordinates.py": "are chosen: neighbors on their map have the same values of all candidates.",
     "plot_torus_metric.py": "found over exact",
     "plot_choose_parameters.py": "gain over ε alone",
     "plot_single_cells.py": "A clear minimum inside the searched range.",

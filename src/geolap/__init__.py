@@ -31,6 +31,7 @@ _PUBLIC = {
     "engines": ("Cost",),
     "estimators.laplacian": ("GraphLaplacian",),
     "estimators.maps": ("LaplacianEigenmap", "DiffusionMap"),
+    "estimators.coordinates": ("independent_coordinates", "IndependentCoordinates", "CoordinateSet"),
     "estimators.riemannian": ("riemannian_metric", "RiemannianMetric"),
     "estimators.labels": ("LaplacianClassifier", "LaplacianRegressor"),
     "selectors.joint_search": ("ConsistencySearch", "Gain"),
@@ -56,6 +57,9 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .dimension import dimension_range as dimension_range
     from .dimension import intrinsic_dimension as intrinsic_dimension
     from .engines import Cost as Cost
+    from .estimators.coordinates import CoordinateSet as CoordinateSet
+    from .estimators.coordinates import IndependentCoordinates as IndependentCoordinates
+    from .estimators.coordinates import independent_coordinates as independent_coordinates
     from .estimators.labels import LaplacianClassifier as LaplacianClassifier
     from .estimators.labels import LaplacianRegressor as LaplacianRegressor
     from .estimators.laplacian import GraphLaplacian as GraphLaplacian

@@ -219,7 +219,7 @@ def embed(
     adata: "AnnData",
     method: str = "eigenmap",
     *,
-    n_components: int = 10,
+    n_components: int | str = 10,
     use_rep: str | None = None,
     n_pcs: int | None = None,
     neighbors_key: str | None = None,
@@ -237,7 +237,7 @@ def embed(
     method : {"eigenmap", "diffusion_map"}, default "eigenmap"
         `geolap.LaplacianEigenmap` or `geolap.DiffusionMap`.  Unlike scanpy's X_diffmap, they leave out the constant
         first coordinate.
-    n_components : int, default 10
+    n_components : int or "auto", default 10
     use_rep, n_pcs, key_added : optional
         As in `select`.
     neighbors_key : str, optional
@@ -272,6 +272,7 @@ def embed(
         "method": method,
         "bandwidth": model.bandwidth_,
         "eigenvalues": model.eigenvalues_,
+        "coordinates": model.coordinates_,
         "graph_components": model.n_graph_components_,
         "params": _plain(told),
     }

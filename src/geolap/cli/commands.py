@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ..choices import ENGINES, RULES
-from .options import Choice, File, Graph, Labels, Output, Reading, Report, Selecting, command, option
+from .options import Choice, File, Graph, Labels, Output, Reading, Report, Selecting, command, count, duration, option
 from .preparing import (
     check_labels_given,
     check_outputs,
@@ -115,9 +115,13 @@ def embed(
     selecting: Selecting,
     graph: Graph,
     reading: Reading,
-    n_components: Annotated[int, option("Coordinates of the map.", "--n-components", "-d", min=1, show_default=True)] = 2,
+    n_components: Annotated[
+        str, option("Coordinates of the map: a number, or auto; 2 by default.", "--n-components", "-d", parser=count)
+    ] = "2",
     diffusion: Annotated[bool, option("A diffusion map instead of an eigenmap.", "--diffusion")] = False,
-    diffusion_time: Annotated[float | None, option("Steps of diffusion; 1 by default.")] = None,
+    diffusion_time: Annotated[
+        str | None, option("Steps of diffusion: a number, or auto; 1 by default.", parser=duration)
+    ] = None,
     disconnected: Annotated[
         str,
         Choice(("warn", "error", "separate")),
@@ -143,12 +147,19 @@ def embed(
     coordinates = {f"x{k + 1}": column for k, column in enumerate(mapping.embedding_.T)}
     beside = {} if labels is None else {"label" if labels in ("row", *coordinates) else labels: table.labels}
     write_columns(run, output, {**_row_names(table), **beside, **coordinates})
+    chosen: tuple[str, ...] = () if mapping.independence_ is None else mapping.independence_.reasons
     result = {
-        "n_components": n_components,
+        "n_components": len(coordinates),
+        "coordinates": mapping.coordinates_ + 1,
+        "reasons_for_coordinates": list(chosen),
+        "diffusion_time": getattr(mapping, "diffusion_time_", None),
         "eigenvalues": mapping.eigenvalues_,
         "n_graph_components": mapping.n_graph_components_,
     }
-    return _written(run, table, mapping, output, result, f"{n_components} coordinates")
+    what = f"{len(coordinates)} coordinates" if len(coordinates) > 1 else "1 coordinate"
+    if diffusion_time == "auto":
+        chosen = (*chosen, f"Diffusion time {mapping.diffusion_time_:g}, the knee of the entropy of the spectrum.")
+    return _written(run, table, mapping, output, result, what, *chosen)
 
 
 @command(app, epilog=_METHODS)
@@ -287,9 +298,9 @@ def _selected(run: Run, table: Any, selection: Any, output: str | None, *more: s
     return Answer(result, shown, repr(float(selection.bandwidth)), table, selection, output)
 
 
-def _written(run: Run, table: Any, estimator: Any, output: str, result: dict[str, Any], what: str) -> Answer:
+def _written(run: Run, table: Any, estimator: Any, output: str, result: dict[str, Any], what: str, *more: str) -> Answer:
     """The answer of a command that builds on a graph and writes what it built."""
-    shown = shown_graph(run, estimator, f"Written to {output}: {len(table.points)} points, {what}.")
+    shown = shown_graph(run, estimator, *more, f"Written to {output}: {len(table.points)} points, {what}.")
     result = {"output": output, **result, **described_graph(run, estimator)}
     return Answer(result, shown, table=table, selection=estimator.selection_, output=output)
 

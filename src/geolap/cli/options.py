@@ -15,7 +15,21 @@ import typer
 from ..choices import ENGINES, RULES
 from .running import Answer, Run, Running
 
-__all__ = ["FORMATS", "Choice", "File", "Graph", "Labels", "Output", "Reading", "Report", "Selecting", "command", "option"]
+__all__ = [
+    "FORMATS",
+    "Choice",
+    "File",
+    "Graph",
+    "Labels",
+    "Output",
+    "Reading",
+    "Report",
+    "Selecting",
+    "command",
+    "count",
+    "duration",
+    "option",
+]
 
 FORMATS = ("npy", "npz", "csv", "tsv", "parquet", "mat", "h5ad", "hdf5", "zarr")
 
@@ -40,7 +54,7 @@ Output = Annotated[str, option("Where to write: .csv, .tsv, .npy, .npz, .parquet
 Report = Annotated[str | None, option("Write a page with curves, maps and explanations.", metavar="OUT.html")]
 
 
-def _count(text: str) -> int | str:
+def count(text: str) -> int | str:
     """A number of things, or auto."""
     if text == "auto":
         return text
@@ -49,7 +63,15 @@ def _count(text: str) -> int | str:
     return int(text)
 
 
-_count.__name__ = "number"  # as help shows it
+def duration(text: str) -> float | str:
+    """A time, or auto."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise typer.BadParameter(f"must be a number, or auto; {text!r} was given: pass one of them.") from None
+
+
+count.__name__ = duration.__name__ = "number"  # as help shows it
 _reading = partial(option, panel="Reading the file")
 _selecting = partial(option, panel="Choosing the bandwidth")
 _graph = partial(option, panel="The graph")
@@ -91,11 +113,11 @@ class Selecting:
         str, Choice(RULES), _selecting("How the bandwidth is chosen.", "--method", "-m", show_default=True)
     ] = "gc"
     working_dim: Annotated[
-        str | None, _selecting("Tangent directions compared (gc): a number, or auto (the default).", parser=_count)
+        str | None, _selecting("Tangent directions compared (gc): a number, or auto (the default).", parser=count)
     ] = None
     dual: Annotated[bool | None, _selecting("Compare the inverse of the metric: GC⁻¹.", " /--inverse")] = None
     n_sample: Annotated[
-        str | None, _selecting("Evaluation points: a number, or auto (gc's default: as many as it takes).", parser=_count)
+        str | None, _selecting("Evaluation points: a number, or auto (gc's default: as many as it takes).", parser=count)
     ] = None
     rule: Annotated[
         str | None, Choice(("global", "first")), _selecting("The lowest minimum, or the first that is clear (gc).")

@@ -7,6 +7,7 @@
 `SingularValuesDisplay`    local singular values and the dimension against ε
 `DistortionDisplay`        how far each point is from agreement, on a map
 `MetricDisplay`            circles of the data, as a map shows them
+`CoordinatesDisplay`       what the chosen coordinates of a map tell of all candidates
 =========================  =====================================================================
 
 Colors are from the color-blind safe palette of Okabe & Ito; scales of color are cividis.  Needs matplotlib
@@ -24,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from .. import shown
 from ..dimension import DimensionCurve, dimension_curve
+from ..estimators.coordinates import IndependentCoordinates
 from ..estimators.riemannian import RiemannianMetric, indicatrices, riemannian_metric
 from ..graphs.health import HealthCurve, health_curve
 from ..selection import Selection
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PALETTE",
     "ComparisonDisplay",
+    "CoordinatesDisplay",
     "DistortionDisplay",
     "HealthDisplay",
     "MetricDisplay",
@@ -355,6 +358,54 @@ class MetricDisplay(_Display):
         ax.add_collection(LineCollection(list(outlines), colors="black", linewidths=0.9))
         ax.set_title(f"circles of radius {radius:.3g} on the data", fontsize="medium")
         _map_axes(ax)
+
+
+@shown.plots.register(IndependentCoordinates)
+@dataclass(eq=False, repr=False)
+class CoordinatesDisplay(_Display):
+    """How much of every candidate the chosen coordinates tell, and as many of the first ones.
+
+    A map tells a candidate if points that are neighbors on it share its values.
+
+    Parameters
+    ----------
+    independence : IndependentCoordinates
+    """
+
+    independence: IndependentCoordinates
+
+    @classmethod
+    def from_estimator(cls, eigenmap: Any, *, ax: Axes | None = None) -> Self:
+        """Of a map that was fitted with ``n_components="auto"``."""
+        independence = getattr(eigenmap, "independence_", None)
+        if independence is None:
+            raise ValueError(
+                f"The map must be fitted and have chosen its coordinates; {type(eigenmap).__name__} has not: fit it with "
+                "n_components='auto'."
+            )
+        return cls(independence).plot(ax=ax)
+
+    def _draw(self, ax: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        found = self.independence
+        number = np.arange(1, len(found.first_told) + 1)
+        spanning = found.chosen[np.isfinite(found.roughness[found.chosen])].tolist()  # without those for components
+        for step in found.steps:
+            chosen = [*step.coordinates] == spanning
+            words = ", ".join(str(k + 1) for k in step.coordinates)
+            style: dict[str, Any] = {"color": CHOICE, "lw": 1.6} if chosen else {"color": _ARTIFACT, "lw": 1.0}
+            ax.plot(number, step.told, "o-", ms=4, label=f"{words}: {'chosen' if chosen else 'not enough'}", **style)
+        if not np.allclose(found.first_told, found.steps[-1].told, equal_nan=True):
+            label = f"the first {len(spanning)}" if len(spanning) > 1 else "the first"
+            ax.plot(number, found.first_told, "s--", ms=4, color=_CURVE, lw=1.2, label=label)
+        for k in found.chosen:
+            ax.axvline(k + 1, color=CHOICE, lw=0.8, alpha=0.4)
+        ax.set_ylim(-0.15, 1.05)
+        ax.set_xlabel("candidate for a coordinate")
+        ax.set_ylabel("share that the map of these tells")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.legend(frameon=False, title="coordinates", fontsize="small")
 
 
 def _selection_of(estimator: Any) -> Selection:

@@ -10,7 +10,7 @@ with P(x, ·) the row of transition probabilities that x would have.  A point of
 
 import warnings
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -19,17 +19,20 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..graphs.build import BuiltGraph
+from ..graphs.entropy import spectral_entropy
 from ..graphs.graph import KernelGraph
-from ..graphs.spectrum import SOLVERS, Spectrum, smooth_spectrum
+from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectrum
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
 from ..validation import check_choice, check_number
 from .base import GraphEstimator, documented
+from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
 
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
 
-_COORDINATES = """    n_components : int, default 2
-        Coordinates of the map.
+_COORDINATES = """    n_components : int or "auto", default 2
+        Coordinates of the map.  "auto" chooses those that span the data out of twenty or more, and as many as that takes
+        (`geolap.independent_coordinates`).
     <bandwidth>
 """
 _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn"
@@ -45,7 +48,12 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
 _EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
         Signs are fixed: in every coordinate the entry of largest magnitude is positive.
 """
-_ATTRIBUTES = """    n_graph_components_ : int
+_ATTRIBUTES = """    coordinates_ : ndarray of int (n_components,)
+        Which eigenvectors the coordinates are, counted from 0, the constant one left out.  With ``n_components="auto"`` and
+        ``disconnected="separate"`` one row for each component.
+    independence_ : IndependentCoordinates or None
+        How they were chosen, with ``n_components="auto"``; for the largest component.
+    n_graph_components_ : int
         Connected components of the graph.
     component_labels_ : ndarray (n_points,)
         Which of them each point of the graph belongs to, the largest being 0.
@@ -54,6 +62,10 @@ _ATTRIBUTES = """    n_graph_components_ : int
 """
 # Below this the Nyström extension would multiply what is mostly noise.
 _LEAST_EIGENVALUE = 0.05
+# Candidates that coordinates are chosen from: more where these vary in fewer directions than the data.
+_CANDIDATES = (20, 40, 80)
+# Components of a graph, at most, for coordinates to be chosen, and points of one for it to have a choice of its own.
+_MOST_COMPONENTS, _FEWEST_POINTS = 200, 30
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -71,7 +83,7 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
     needs_geometry: ClassVar[bool] = True
     _markov: ClassVar[bool] = False  # eigenvectors of P rather than of L
 
-    n_components: int = 2
+    n_components: int | str = 2
     bandwidth: float | str | BandwidthSelector = "gc"
     _: KW_ONLY
     disconnected: str = "warn"
@@ -96,12 +108,12 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         """
         self._check_parameters()
         built = self._build(self._data(X), y, n_landmarks=self.n_landmarks)
-        spectrum = self._spectrum(built)
+        spectrum, self.coordinates_, self.independence_ = self._spectrum(built)
         loss = np.nan_to_num(built.kernel.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:])
         self._built, self._loss = built, loss  # 1 − eigenvalue of P, where ρ = 1; 0 for coordinates that do not exist
         self.component_labels_, self.n_graph_components_ = spectrum.components, spectrum.n_components
         self.eigenvalues_, self._coordinates = self._coordinates_of(spectrum, loss, built.kernel)
-        self._n_features_out = self.n_components
+        self._n_features_out = self.coordinates_.shape[-1]
         self.embedding_ = self._coordinates.astype(built.kernel.weights.dtype)
         if built.landmarks is not None:
             self.embedding_ = self.transform(X)
@@ -128,42 +140,100 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         return result.astype(self.embedding_.dtype)
 
     def _check_parameters(self) -> None:
-        check_number("n_components", self.n_components, Integral, low=1)
+        if self.n_components != "auto":
+            check_number("n_components", self.n_components, Integral, low=1)
         check_choice("disconnected", self.disconnected, ("warn", "error", "separate"))
         check_choice("eigen_solver", self.eigen_solver, SOLVERS)
 
-    def _spectrum(self, built: BuiltGraph) -> Spectrum:
-        graph = built.kernel
-        if self.n_components >= graph.n_points:
-            raise ValueError(
-                Sentence(
-                    "{n_components} must be less than the number of points; {given} was given for {n} points: lower it.",
-                    given=self.n_components,
-                    n=graph.n_points,
+    def _spectrum(self, built: BuiltGraph) -> tuple[Spectrum, np.ndarray, IndependentCoordinates | None]:
+        """The constant eigenvector and those that are coordinates, which these are, and how they were chosen."""
+        graph, independence = built.kernel, None
+        components = graph_components(graph)
+        sizes = np.bincount(components)
+        if isinstance(self.n_components, str):  # "auto"
+            spectrum, coordinates, independence = self._independent(built, components)
+        else:
+            if self.n_components >= graph.n_points:
+                raise ValueError(
+                    Sentence(
+                        "{n_components} must be less than the number of points; {given} was given for {n} points: lower it.",
+                        given=self.n_components,
+                        n=graph.n_points,
+                    )
                 )
-            )
-        spectrum = smooth_spectrum(
-            graph,
-            self.n_components + 1,
-            markov=self._markov,
-            separate=self.disconnected == "separate",
-            solver=self.eigen_solver,
-            n_jobs=self.n_jobs,
-        )
-        if spectrum.n_components > 1 and self.disconnected != "separate":
-            message = _in_components(np.bincount(spectrum.components), self.n_components, graph.bandwidth)
+            spectrum, coordinates = self._smoothest(graph, self.n_components, components), np.arange(self.n_components)
+        if len(sizes) > 1 and self.disconnected != "separate":
+            useless = min(len(sizes) - 1, len(coordinates) if independence is None else MOST_CONTRASTS)
+            message = _in_components(sizes, useless, graph.bandwidth)
             if self.disconnected == "error":
                 raise ValueError(message)
             warnings.warn(message, stacklevel=3)
-        return spectrum
+        return spectrum, coordinates, independence
+
+    def _smoothest(self, graph: KernelGraph, k: int, components: np.ndarray) -> Spectrum:
+        """The constant eigenvector and the k smoothest others."""
+        return smooth_spectrum(
+            graph,
+            k + 1,
+            markov=self._markov,
+            separate=self.disconnected == "separate",
+            components=components,
+            solver=self.eigen_solver,
+            n_jobs=self.n_jobs,
+        )
+
+    def _independent(self, built: BuiltGraph, components: np.ndarray) -> tuple[Spectrum, np.ndarray, IndependentCoordinates]:
+        """The coordinates that span the data, out of enough candidates."""
+        graph, told = built.kernel, known_dimension(built.selection)
+        separate, n_components = self.disconnected == "separate", int(components.max()) + 1
+        if n_components > _MOST_COMPONENTS and not separate:
+            raise ValueError(
+                Sentence(
+                    "Coordinates are chosen in a graph of at most {most} components; this one has {n}: use a larger "
+                    "bandwidth or more neighbors, remove outliers, or use {disconnected=separate}.",
+                    most=_MOST_COMPONENTS,
+                    n=n_components,
+                )
+            )
+        for m in _CANDIDATES:
+            k = min(m if separate else m + n_components - 1, graph.n_points - 1)
+            spectrum = self._smoothest(graph, k, components)
+            choice = Choice(spectrum.vectors[:, 1:], graph, components)
+            if told is None or choice.dimension()[0] >= told or k < m:
+                break
+        independence = choice.made(told=told)
+        coordinates = independence.chosen
+        if separate:
+            others = [self._of_component(spectrum, graph, part, len(coordinates)) for part in range(1, n_components)]
+            coordinates = np.array([coordinates, *others])
+        return _picked(spectrum, coordinates), coordinates, independence
+
+    def _of_component(self, spectrum: Spectrum, graph: KernelGraph, part: int, s: int) -> np.ndarray:
+        """As many coordinates for one of several components: the first ones if it is small."""
+        first = np.arange(s)
+        if (spectrum.components == part).sum() < _FEWEST_POINTS:
+            return first
+        chosen = Choice(spectrum.vectors[:, 1:], graph, spectrum.components, part).made(n_coordinates=s).chosen
+        return chosen if len(chosen) == s else first
 
     @abstractmethod
     def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, graph: KernelGraph) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues as the map reports them, and the coordinates of the points that carry the graph."""
 
 
-def _in_components(sizes: np.ndarray, n_components: int, bandwidth: float) -> Sentence:
-    useless = min(len(sizes) - 1, n_components)
+def _picked(spectrum: Spectrum, coordinates: np.ndarray) -> Spectrum:
+    """The constant eigenvector and some others; of each component its own, if there is a row of them for each."""
+    columns = np.concatenate([np.zeros((*coordinates.shape[:-1], 1), dtype=int), coordinates + 1], axis=-1)
+    if columns.ndim == 1:
+        return replace(spectrum, eigenvalues=spectrum.eigenvalues[columns], vectors=spectrum.vectors[:, columns])
+    return replace(
+        spectrum,
+        eigenvalues=np.take_along_axis(spectrum.eigenvalues, columns, axis=1),
+        vectors=np.take_along_axis(spectrum.vectors, columns[spectrum.components], axis=1),
+    )
+
+
+def _in_components(sizes: np.ndarray, useless: int, bandwidth: float) -> Sentence:
     return Sentence(
         "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): the first "
         "{coordinates} them apart.  Embed each on its own with {disconnected=separate}, use a larger bandwidth or more "
@@ -229,8 +299,9 @@ class DiffusionMap(_SpectralMap):
     Parameters
     ----------
     <coordinates>
-    diffusion_time : float, default 1.0
-        t, in steps of P.
+    diffusion_time : float or "auto", default 1.0
+        t, in steps of P.  "auto" is the time at which the entropy of the spectrum of P^t stops falling fast: noise is gone
+        then, and structure still there (von Neumann entropy, as in PHATE; Moon et al. 2019).
     <parameters of the map>
     <parameters of the graph>
 
@@ -242,6 +313,8 @@ class DiffusionMap(_SpectralMap):
         component, NaN for coordinates that a small component does not have.
     time_step_ : float
         The time of one step of P, in the square of the data's unit: c ε²/4.
+    diffusion_time_ : float
+        t
     <attributes of the map>
     <attributes of the graph>
 
@@ -256,7 +329,7 @@ class DiffusionMap(_SpectralMap):
     _markov: ClassVar[bool] = True
 
     _: KW_ONLY
-    diffusion_time: float = 1.0
+    diffusion_time: float | str = 1.0
 
     @property
     def time_step_(self) -> float:
@@ -265,16 +338,19 @@ class DiffusionMap(_SpectralMap):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_number("diffusion_time", self.diffusion_time, low=0)
+        if self.diffusion_time != "auto":
+            check_number("diffusion_time", self.diffusion_time, low=0)
 
     def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, graph: KernelGraph) -> tuple[np.ndarray, np.ndarray]:
         separate = loss.ndim == 2
         groups = spectrum.components if separate else np.zeros_like(spectrum.components)
         size = np.sqrt(np.bincount(groups, weights=spectrum.mass))[groups]  # makes the constant eigenvector 1
         power = 1.0 - loss
-        if float(self.diffusion_time).is_integer():
-            power = power ** int(self.diffusion_time)
+        auto = self.diffusion_time == "auto"
+        self.diffusion_time_ = float(spectral_entropy(self.graph_, spectrum).knee if auto else self.diffusion_time)
+        if self.diffusion_time_.is_integer():
+            power = power ** int(self.diffusion_time_)
         else:  # a negative number has no such power; those of smooth eigenvectors are positive
-            power = np.maximum(power, 0.0) ** self.diffusion_time
+            power = np.maximum(power, 0.0) ** self.diffusion_time_
         coordinates = spectrum.vectors[:, 1:] * size[:, None] * (power[groups] if separate else power)
         return 1.0 - graph.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:], coordinates
