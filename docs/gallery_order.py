@@ -5,6 +5,7 @@ ORDER = (
     "plot_displays.py",
     "plot_swiss_roll.py",
     "plot_coordinates.py",
+    "plot_calibration.py",
     "plot_torus_metric.py",
     "plot_few_labels.py",
     "plot_choose_parameters.py",
