@@ -43,10 +43,7 @@ _PARAMETERS = """    renormalization : float, default 1.0
     cutoff : float, optional
         Weights beyond ``cutoff``·ε are zero, and the matrix is sparse; 3 drops weights below 1e-4.  By default there is no
         cut-off up to 5000 points, and beyond the smallest that drops at most 1 % of the weight.
-    n_neighbors : int, optional
-        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).  Where a
-        cut-off would leave more than 10⁸ entries, nearest neighbors take its place, with a warning: 200, or as many as leave
-        10⁸ entries at most.
+    <which neighbors>
     neighbors : transformer or matrix (n_points, n_points), optional
         Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer,
         or any other that makes a sparse matrix of distances.  With a matrix, new points are joined with all training points.
@@ -65,6 +62,11 @@ _PARAMETERS = """    renormalization : float, default 1.0
         For the choice of the bandwidth.
     n_jobs : int, optional
         Threads; None and −1 stand for every core that the process may use.  Does not change the result.
+"""
+_NEIGHBORS = """    n_neighbors : int, optional
+        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).  Where a
+        cut-off would leave more than 10⁸ entries, nearest neighbors take its place, with a warning: 200, or as many as leave
+        10⁸ entries at most.
 """
 _ATTRIBUTES = """    bandwidth_ : float
         ε
@@ -85,7 +87,7 @@ _ATTRIBUTES = """    bandwidth_ : float
 def documented(cls: _Class, **texts: str) -> _Class:
     """Insert what estimators on a graph have in common into the documentation of one."""
     common = {"bandwidth": _BANDWIDTH, "parameters of the graph": _PARAMETERS, "attributes of the graph": _ATTRIBUTES}
-    for name, text in {**texts, **common}.items():
+    for name, text in {**texts, **common, "which neighbors": texts.get("which neighbors", _NEIGHBORS)}.items():
         cls.__doc__ = (cls.__doc__ or "").replace(f"    <{name}>\n", text)
     return cls
 
@@ -101,7 +103,7 @@ class GraphEstimator(BaseEstimator):
     calibrate: bool = True
     self_weights: bool = False
     cutoff: float | None = None
-    n_neighbors: int | None = None
+    n_neighbors: int | str | None = None
     neighbors: Any = None
     local_scale: LocalScaleLike = None
     metric: str = "euclidean"
@@ -206,15 +208,17 @@ class GraphEstimator(BaseEstimator):
             points, self.bandwidth, y=y, random_state=self.random_state, skeleton=skeleton, n_jobs=self.n_jobs
         )
 
-    def _extended(self, X: Any, values: np.ndarray, groups: np.ndarray | None = None) -> Extension:
-        """Means of ``values`` over the neighbors of new points X, of a fitted estimator."""
+    def _extended(
+        self, X: Any, values: np.ndarray, groups: np.ndarray | None = None, *, built: BuiltGraph | None = None
+    ) -> Extension:
+        """Means of ``values`` over the neighbors of new points X, of a fitted estimator; in its graph, or in another one."""
         if self._built.points is not None:
             new = Points.of(X, least=1).host
         else:
             new = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X, dtype=float)
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
-        return extend(self._built, new, values, groups=groups, n_jobs=self.n_jobs)
+        return extend(built or self._built, new, values, groups=groups, n_jobs=self.n_jobs)
 
 
 def _warn_unless_resolved(selection: Selection) -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "signs_of",
     "smooth_fit",
     "smooth_functions",
+    "weights_of_graphs",
 ]
 
 # What leave-one-out tries.  Penalties are relative to the largest singular value squared.
@@ -55,6 +56,8 @@ class SmoothFit:
         At each labeled point, what the others predict.
     size, power, penalty : int, float, float
         p, m and μ of the best setting.
+    losses : ndarray (n_settings,)
+        Leave-one-out mistakes, or mean squares, of every setting.
     n_components, n_unreached : int
         Connected components of the graph, and points in components without a label.
     """
@@ -64,6 +67,7 @@ class SmoothFit:
     size: int
     power: float
     penalty: float
+    losses: np.ndarray
     n_components: int = 1
     n_unreached: int = 0
 
@@ -107,7 +111,8 @@ def smooth_fit(
         ]
         settings = [(basis, float(mu)) for basis in bases for mu in (basis.penalties() if penalties is None else penalties)]
         losses = [_losses(basis.left_out(mu), target, classes) for basis, mu in settings]
-    weights = _weights(np.array([loss for loss, _ in losses]), len(labeled), classes)
+    tried = np.array([loss for loss, _ in losses], dtype=float)
+    weights = _weights(tried, len(labeled), classes)
     scores, left_out = np.zeros((len(Phi), target.shape[1])), np.zeros_like(target)
     for basis in bases:
         counted = [(mu, w) for (own, mu), w in zip(settings, weights, strict=True) if own is basis and w > _NO_WEIGHT]
@@ -115,7 +120,7 @@ def smooth_fit(
             left_out += sum(w * basis.left_out(mu) for mu, w in counted)
             scores += basis.functions @ sum(w * basis.coefficients(mu) for mu, w in counted)
     basis, mu = settings[losses.index(min(losses))]
-    return SmoothFit(scores, left_out, basis.functions.shape[1], basis.power, mu)
+    return SmoothFit(scores, left_out, basis.functions.shape[1], basis.power, mu, tried)
 
 
 @dataclass(frozen=True)
@@ -160,6 +165,12 @@ def _weights(losses: np.ndarray, n: int, classes: bool) -> np.ndarray:
     log = least - losses if classes else -0.5 * n * (losses - least) / max(least, 1e-24)
     weights = np.exp(np.maximum(log, -700.0))
     return weights / weights.sum()
+
+
+def weights_of_graphs(fits: Sequence[SmoothFit], n: int, *, classes: bool) -> np.ndarray:
+    """How much the fits of n labels on several graphs count: the settings of all graphs together are weighed."""
+    weights = _weights(np.concatenate([fit.losses for fit in fits]), n, classes)
+    return np.array([part.sum() for part in np.split(weights, np.cumsum([len(fit.losses) for fit in fits])[:-1])])
 
 
 def signs_of(classes: np.ndarray, n_classes: int) -> np.ndarray:
