@@ -1,0 +1,275 @@
+"""Thinning: where pairs within reach are too many to store, a random share of them, weighted up, at the same bandwidth.
+
+Each pair is kept with a probability of its own, independently of all others, and its weight divided by that probability, so
+that the expectation of every weight, degree and quadratic form stays what it is:
+
+.. math:: p_{ij} = \\min(1, c \\sqrt{W_{ij}} (1/s_i + 1/s_j) / 2), \\qquad s_i = Σ_{j≠i} \\sqrt{W_{ij}}
+
+A pair that carries much of the weight of either end is always kept: p = 1 for nearest neighbors in many dimensions, and for
+the few that an outlier has.  Of smooth functions :math:`\\hat W` sees Σ W_ij (φ_i − φ_j)², to which near pairs add little
+and distant ones little weight.  Over d dimensions the variance is least for p ∝ W^{d/(d+1)} among the powers of W; the root
+is best for curves and near it elsewhere, and it keeps more of the weak pairs that hold a graph together.
+
+**The error.** With σ² = Σ_j Var(P_ij) over a typical row and β = Σ Var(P_ij) d_ij² / Σ P_ij d_ij², the first for degrees,
+the second for the energy of smooth functions, perturbation theory to second order (the mean of W/(d_i d_j)^λ, and what
+eigenvectors gain by following the noise) gives the relative shift of the smallest eigenvalues:
+
+.. math:: δλ/λ ≈ 2 λ_r σ^2 - 2 (1 + λ_r) β
+
+λ_r being the power of the degrees divided out.  It falls like one over the number of edges; chance adds less, because it is
+a mean over all points.  Only eigenvectors that sit on a few points vary more.
+
+All pairs of two blocks of points have a common bound on p, from the distance of the blocks.  Where it is large, all of them
+are looked at; where it is small, only as many as that bound tells, at random: the work grows with the edges, not with the
+pairs.  Each pair of blocks has a random generator of its own, so threads change nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import brentq
+from scipy.sparse.csgraph import connected_components
+from sklearn.utils import check_random_state
+
+from ..engines.base import NO_NEIGHBORS
+from ..engines.blocks import Block, blocks
+from ..kernel import gaussian
+from ..pairs import ZERO, Pairs
+from ..points import Points, in_unit
+from ..threads import Scratch, in_order
+from .neighbors import matrix_of_tiles, tiles_within
+
+__all__ = ["Thinning", "planned_thinning", "thinned_pairs"]
+
+# The relative error of eigenvalues that may be added where nobody says how many edges there should be, and fewest edges.
+_ERROR, _FEWEST = 0.01, 60
+# Points of a block, and the probability from which on all pairs of two blocks are looked at.
+_SIDE, _LOOK_AT_ALL = 768, 0.1
+# How much more likely pairs are kept that could join what thinning has taken apart.
+_AGAIN = 1000.0
+# Entries worked on at once.
+_HELD = 2**22
+
+_Found = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Thinning:
+    """How pairs are thinned.
+
+    Attributes
+    ----------
+    rates : ndarray (N,)
+        a_i = c/(2 s_i): a pair is kept with probability min(1, √W_ij (a_i + a_j)).
+    n_edges : float
+        Edges of a point, in the mean, as expected.
+    error : float
+        Relative error that thinning adds to the smallest eigenvalues, as expected.
+    """
+
+    rates: np.ndarray
+    n_edges: float
+    error: float
+
+
+def planned_thinning(
+    W: np.ndarray,
+    sqdist: np.ndarray,
+    rows: np.ndarray,
+    *,
+    root_sums: np.ndarray,
+    density: np.ndarray,
+    renormalization: float,
+    n_edges: int | str,
+    most: float,
+) -> Thinning:
+    """How to thin a graph, from some of its rows.
+
+    Parameters
+    ----------
+    W, sqdist : ndarray (n, N)
+        Weights of these rows, zero where there is nothing to store, and squared distances.
+    rows : ndarray (n,)
+    root_sums : ndarray (N,)
+        s
+    density : ndarray (N,)
+        v of all points.
+    renormalization : float
+    n_edges : int or "auto"
+        Edges of a point in the mean; or as many as leave an error of 1 %, at least 60.
+    most : float
+        Edges of a point that are never exceeded with "auto".
+    """
+    halves = 0.5 / np.maximum(root_sums, NO_NEIGHBORS)
+    row, column = np.nonzero(W)
+    w, squares = W[row, column], sqdist[row, column]
+    share = np.sqrt(w) * (halves[rows[row]] + halves[column])
+    P = w * density[column]
+    P /= np.maximum(np.bincount(row, P, minlength=len(rows)), NO_NEIGHBORS)[row]
+    energy = max(float(P @ squares), NO_NEIGHBORS)
+
+    def edges(log_c: float) -> float:
+        return float(np.minimum(1.0, np.exp(log_c) * share).sum()) / len(rows)
+
+    def error(log_c: float) -> float:
+        p = np.minimum(1.0, np.exp(log_c) * share)
+        variance = (1.0 - p) / p * P**2
+        sigma, beta = variance.sum() / len(rows), variance @ squares / energy
+        return float(abs(2.0 * renormalization * sigma - 2.0 * (1.0 + renormalization) * beta))
+
+    def log_c_for(wanted: float) -> float:
+        low, high = np.log(wanted) - 10.0, np.log(wanted) + 60.0
+        return float(brentq(lambda log_c: edges(log_c) - wanted, low, high, xtol=1e-3)) if edges(high) > wanted else high
+
+    log_c = log_c_for(min(_FEWEST, most) if isinstance(n_edges, str) else n_edges)
+    if isinstance(n_edges, str) and error(log_c) > _ERROR:
+        largest = log_c_for(most)
+        log_c = (
+            largest
+            if error(largest) > _ERROR
+            else float(brentq(lambda log_c: error(log_c) - _ERROR, log_c, largest, xtol=1e-3))
+        )
+    return Thinning(np.exp(log_c) * halves, edges(log_c), error(log_c))
+
+
+def thinned_pairs(
+    points: Points,
+    bandwidth: float,
+    thinning: Thinning,
+    *,
+    cutoff: float | None = None,
+    rho: np.ndarray | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Pairs:
+    """A random share of the pairs at most ``cutoff``·ε apart (over √(ρ_i ρ_j)), with the probability of each.
+
+    Where these fall into several components, pairs between them get another chance, a thousand times as likely.
+    """
+    eps, radius = in_unit([bandwidth, bandwidth * (cutoff or np.inf)], points.unit)
+    seed = check_random_state(random_state).randint(2**31)
+    parts, order = blocks(points.box, _SIDE, rho)
+    sampler = _Sampler(eps, radius, thinning.rates[order])
+    tiles = [(I, J, sampler.bound(I, J, gap)) for I, J, gap in tiles_within(parts, radius)]
+    tasks = [(I, J, bound, (seed, number)) for number, (I, J, bound) in enumerate(tiles)]
+    found = list(in_order(sampler.of, tasks, n_jobs=n_jobs, label="a share of the pairs"))
+    pairs = [(I, J) for I, J, _ in tiles]
+    sqdist = matrix_of_tiles(pairs, found, order.astype(np.int32))
+    del found
+    n, labels = connected_components(sqdist, directed=False)
+    if n > 1:
+        again = _Sampler(eps, radius, _AGAIN * thinning.rates[order], labels[order])
+        tasks = [
+            (I, J, min(1.0, _AGAIN * bound), (seed, number, 1))
+            for number, (I, J, bound) in enumerate(tiles)
+            if again.across(I, J)
+        ]
+        found = list(in_order(again.of, tasks, n_jobs=n_jobs, label="pairs between components"))
+        sqdist = sqdist + _joining(tasks, found, order)
+    return Pairs(sqdist, points.unit, _shares(sqdist, eps, thinning.rates, labels))
+
+
+class _Sampler:
+    """Draws pairs of points from two blocks."""
+
+    def __init__(self, eps: float, radius: float, rates: np.ndarray, labels: np.ndarray | None = None) -> None:
+        self._eps, self._radius, self._rates, self._labels = eps, radius, rates, labels
+        self._scratch = Scratch()
+
+    def bound(self, I: Block, J: Block, gap: float) -> float:
+        """A bound on the probabilities of all pairs of two blocks."""
+        return min(1.0, float(_root(gap**2, self._eps)) * (self._rates[I.rows].max() + self._rates[J.rows].max()))
+
+    def across(self, I: Block, J: Block) -> bool:
+        """Whether some pair of these blocks has different labels."""
+        assert self._labels is not None
+        one, other = self._labels[I.rows], self._labels[J.rows]
+        return bool((one != one[0]).any() or (other != one[0]).any())
+
+    def of(self, task: tuple[Block, Block, float, tuple[int, ...]]) -> _Found:
+        """Rows, columns and squared distances of the pairs of one tile that are kept; a block itself has its diagonal."""
+        I, J, bound, key = task
+        rng = np.random.default_rng(key)
+        if bound > _LOOK_AT_ALL:
+            row, column, sqdist = self._from_all(I, J, rng)
+        else:
+            row, column, sqdist = self._from_some(I, J, bound, rng)
+        kept = sqdist <= self._radius**2
+        if I is J:
+            kept &= row < column
+        if self._labels is not None:
+            kept &= self._labels[I.rows][row] != self._labels[J.rows][column]
+        row, column, sqdist = row[kept], column[kept], sqdist[kept]
+        if I is J and self._labels is None:
+            own = np.arange(len(I.points))
+            rank = np.argsort(np.concatenate([own, row]), kind="stable")
+            row, column = np.concatenate([own, row])[rank], np.concatenate([own, column])[rank]
+            sqdist = np.concatenate([np.zeros(len(own)), sqdist])[rank]
+        return row.astype(np.int16), column.astype(np.int16), np.maximum(sqdist, ZERO)
+
+    def _from_all(self, I: Block, J: Block, rng: np.random.Generator) -> _Found:
+        shape = len(I.points), len(J.points)
+        sqdist = I.sqdist(J, self._eps, out=self._scratch.array("sqdist", shape))
+        p = _root(sqdist, self._eps)
+        p *= self._rates[I.rows][:, None] + self._rates[J.rows]
+        row, column = np.nonzero(rng.random(out=self._scratch.array("drawn", shape)) < p)
+        return row, column, sqdist[row, column]
+
+    def _from_some(self, I: Block, J: Block, bound: float, rng: np.random.Generator) -> _Found:
+        row, column = np.divmod(_drawn(len(I.points) * len(J.points), bound, rng), len(J.points))
+        between = I.points[row]
+        between -= J.points[column]
+        sqdist = np.einsum("nr,nr->n", between, between)
+        if I.rho is not None and J.rho is not None:
+            sqdist /= I.rho[row] * J.rho[column]
+        p = _root(sqdist, self._eps) * (self._rates[I.rows][row] + self._rates[J.rows][column])
+        kept = bound * rng.random(len(p)) < p
+        return row[kept], column[kept], sqdist[kept]
+
+
+def _root(sqdist: Any, eps: float) -> Any:
+    """√W, the weight at the bandwidth √2 ε."""
+    return gaussian(sqdist, np.sqrt(2.0) * eps)
+
+
+def _drawn(n: int, p: float, rng: np.random.Generator) -> np.ndarray:
+    """Which of n are drawn, each with probability p, ascending: from one to the next it takes a geometric number of steps."""
+    if p <= 0.0:
+        return np.empty(0, dtype=int)
+    expected = n * p
+    steps = rng.standard_exponential(int(expected + 8.0 * np.sqrt(expected) + 16.0)) / -np.log1p(-p)
+    places = np.cumsum(np.floor(np.minimum(steps, n)).astype(int) + 1) - 1
+    return places[places < n]
+
+
+def _joining(tasks: list[Any], found: list[_Found], order: np.ndarray) -> sparse.csr_array:
+    """The symmetric matrix of what was found in tiles, without a diagonal."""
+    row, column, data = (
+        np.concatenate([np.empty(0, dtype=kind), *parts])
+        for kind, parts in (
+            (int, [order[I.rows][r] for (I, *_), (r, _, _) in zip(tasks, found, strict=True)]),
+            (int, [order[J.rows][c] for (_, J, *_), (_, c, _) in zip(tasks, found, strict=True)]),
+            (float, [values for _, _, values in found]),
+        )
+    )
+    half = sparse.coo_array((data, (row, column)), shape=(len(order), len(order))).tocsr()
+    return half + half.T
+
+
+def _shares(sqdist: sparse.csr_array, eps: float, rates: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The probability of every entry."""
+    shares = np.empty(sqdist.nnz, dtype=np.float32)
+    counts = np.diff(sqdist.indptr)
+    first = 0
+    while first < len(counts):
+        last = max(first + 1, int(np.searchsorted(sqdist.indptr, sqdist.indptr[first] + _HELD)) - 1)
+        entries = slice(sqdist.indptr[first], sqdist.indptr[last])
+        row, column = np.repeat(np.arange(first, last), counts[first:last]), sqdist.indices[entries]
+        p = _root(sqdist.data[entries], eps) * (rates[row] + rates[column])
+        p *= np.where(labels[row] == labels[column], 1.0, _AGAIN)
+        p[row == column] = 1.0
+        shares[entries] = np.minimum(p, 1.0)
+        first = last
+    return shares
