@@ -28,7 +28,7 @@ from .distances import given_pairs
 from .graph import KernelGraph, kernel_graph
 from .neighbors import all_pairs, pairs_within
 from .skeleton import Skeleton
-from .thinning import Thinning, planned_thinning, thinned_pairs
+from .thinning import WIDER, Thinning, planned_thinning, thinned_pairs
 
 __all__ = ["BuiltGraph", "TooManyEntriesError", "build_graph", "graph_of_distances", "landmark_graph"]
 
@@ -195,13 +195,13 @@ def _stored(
         return pairs, cutoff, None
     if spec.n_edges == "all":
         raise TooManyEntriesError(entries, cutoff, bandwidth)
-    sums = skeleton.engine(points).row_sums(bandwidth * np.sqrt([1.0, 2.0]))
+    sums = skeleton.engine(points).row_sums(bandwidth * np.array([1.0, WIDER]))
     density = density_weights(sums[:, 0] + 1.0, renormalization=spec.renormalization, scale=skeleton.scale)
     thinning = planned_thinning(
         W * inside,
         sqdist,
         rows,
-        root_sums=sums[:, 1],
+        sums=sums[:, 1],
         density=density,
         renormalization=spec.renormalization,
         n_edges=spec.n_edges,

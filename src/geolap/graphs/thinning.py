@@ -3,12 +3,11 @@
 Each pair is kept with a probability of its own, independently of all others, and its weight divided by that probability, so
 that the expectation of every weight, degree and quadratic form stays what it is:
 
-.. math:: p_{ij} = \\min(1, c \\sqrt{W_{ij}} (1/s_i + 1/s_j) / 2), \\qquad s_i = Σ_{j≠i} \\sqrt{W_{ij}}
+.. math:: p_{ij} = \\min(1, c\\, W_{ij}^α (1/s_i + 1/s_j) / 2), \\qquad s_i = Σ_{j≠i} W_{ij}^α, \\qquad α = 2/3
 
 A pair that carries much of the weight of either end is always kept: p = 1 for nearest neighbors in many dimensions, and for
 the few that an outlier has.  Of smooth functions :math:`\\hat W` sees Σ W_ij (φ_i − φ_j)², to which near pairs add little
-and distant ones little weight.  Over d dimensions the variance is least for p ∝ W^{d/(d+1)} among the powers of W; the root
-is best for curves and near it elsewhere, and it keeps more of the weak pairs that hold a graph together.
+and distant ones little weight: over d dimensions the variance of that sum is least for α = d/(d + 1), 2/3 on surfaces.
 
 **The error.** With σ² = Σ_j Var(P_ij) over a typical row and β = Σ Var(P_ij) d_ij² / Σ P_ij d_ij², the first for degrees,
 the second for the energy of smooth functions, perturbation theory to second order (the mean of W/(d_i d_j)^λ, and what
@@ -41,8 +40,11 @@ from ..points import Points, in_unit
 from ..threads import Scratch, in_order
 from .neighbors import matrix_of_tiles, tiles_within
 
-__all__ = ["Thinning", "planned_thinning", "thinned_pairs"]
+__all__ = ["WIDER", "Thinning", "planned_thinning", "thinned_pairs"]
 
+# α, and the factor by which W^α is wider than W.
+_POWER = 2.0 / 3.0
+WIDER = _POWER**-0.5
 # The relative error of eigenvalues that may be added where nobody says how many edges there should be, and fewest edges.
 _ERROR, _FEWEST = 0.01, 60
 # Points of a block, and the probability from which on all pairs of two blocks are looked at.
@@ -62,7 +64,7 @@ class Thinning:
     Attributes
     ----------
     rates : ndarray (N,)
-        a_i = c/(2 s_i): a pair is kept with probability min(1, √W_ij (a_i + a_j)).
+        a_i = c/(2 s_i): a pair is kept with probability min(1, W_ij^α (a_i + a_j)).
     n_edges : float
         Edges of a point, in the mean, as expected.
     error : float
@@ -79,7 +81,7 @@ def planned_thinning(
     sqdist: np.ndarray,
     rows: np.ndarray,
     *,
-    root_sums: np.ndarray,
+    sums: np.ndarray,
     density: np.ndarray,
     renormalization: float,
     n_edges: int | str,
@@ -92,8 +94,8 @@ def planned_thinning(
     W, sqdist : ndarray (n, N)
         Weights of these rows, zero where there is nothing to store, and squared distances.
     rows : ndarray (n,)
-    root_sums : ndarray (N,)
-        s
+    sums : ndarray (N,)
+        s, the row sums at a bandwidth `WIDER` times as wide.
     density : ndarray (N,)
         v of all points.
     renormalization : float
@@ -102,10 +104,10 @@ def planned_thinning(
     most : float
         Edges of a point that are never exceeded with "auto".
     """
-    halves = 0.5 / np.maximum(root_sums, NO_NEIGHBORS)
+    halves = 0.5 / np.maximum(sums, NO_NEIGHBORS)
     row, column = np.nonzero(W)
     w, squares = W[row, column], sqdist[row, column]
-    share = np.sqrt(w) * (halves[rows[row]] + halves[column])
+    share = w**_POWER * (halves[rows[row]] + halves[column])
     P = w * density[column]
     P /= np.maximum(np.bincount(row, P, minlength=len(rows)), NO_NEIGHBORS)[row]
     energy = max(float(P @ squares), NO_NEIGHBORS)
@@ -180,7 +182,7 @@ class _Sampler:
 
     def bound(self, I: Block, J: Block, gap: float) -> float:
         """A bound on the probabilities of all pairs of two blocks."""
-        return min(1.0, float(_root(gap**2, self._eps)) * (self._rates[I.rows].max() + self._rates[J.rows].max()))
+        return min(1.0, float(_powers(gap**2, self._eps)) * (self._rates[I.rows].max() + self._rates[J.rows].max()))
 
     def across(self, I: Block, J: Block) -> bool:
         """Whether some pair of these blocks has different labels."""
@@ -212,9 +214,9 @@ class _Sampler:
     def _from_all(self, I: Block, J: Block, rng: np.random.Generator) -> _Found:
         shape = len(I.points), len(J.points)
         sqdist = I.sqdist(J, self._eps, out=self._scratch.array("sqdist", shape))
-        p = _root(sqdist, self._eps)
+        p = _powers(sqdist, self._eps)
         p *= self._rates[I.rows][:, None] + self._rates[J.rows]
-        row, column = np.nonzero(rng.random(out=self._scratch.array("drawn", shape)) < p)
+        row, column = np.divmod(_systematic(np.minimum(p, 1.0, out=p).ravel(), rng), shape[1])
         return row, column, sqdist[row, column]
 
     def _from_some(self, I: Block, J: Block, bound: float, rng: np.random.Generator) -> _Found:
@@ -224,14 +226,23 @@ class _Sampler:
         sqdist = np.einsum("nr,nr->n", between, between)
         if I.rho is not None and J.rho is not None:
             sqdist /= I.rho[row] * J.rho[column]
-        p = _root(sqdist, self._eps) * (self._rates[I.rows][row] + self._rates[J.rows][column])
-        kept = bound * rng.random(len(p)) < p
+        p = _powers(sqdist, self._eps) * (self._rates[I.rows][row] + self._rates[J.rows][column])
+        kept = _systematic(np.minimum(p / bound, 1.0), rng)
         return row[kept], column[kept], sqdist[kept]
 
 
-def _root(sqdist: Any, eps: float) -> Any:
-    """√W, the weight at the bandwidth √2 ε."""
-    return gaussian(sqdist, np.sqrt(2.0) * eps)
+def _powers(sqdist: Any, eps: float) -> Any:
+    """W^α, which is the weight at a wider bandwidth."""
+    return gaussian(sqdist, WIDER * eps)
+
+
+def _systematic(p: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Which are drawn, each with its probability, ascending: where the sum of p up to there, from a random start, passes a
+    whole number.  Neighbors in a row share their chances, so sums vary less than if every pair had its own.
+    """
+    total = np.cumsum(p)
+    total += rng.random()
+    return np.flatnonzero(np.diff(np.floor(total, out=total), prepend=0.0))
 
 
 def _drawn(n: int, p: float, rng: np.random.Generator) -> np.ndarray:
@@ -267,7 +278,7 @@ def _shares(sqdist: sparse.csr_array, eps: float, rates: np.ndarray, labels: np.
         last = max(first + 1, int(np.searchsorted(sqdist.indptr, sqdist.indptr[first] + _HELD)) - 1)
         entries = slice(sqdist.indptr[first], sqdist.indptr[last])
         row, column = np.repeat(np.arange(first, last), counts[first:last]), sqdist.indices[entries]
-        p = _root(sqdist.data[entries], eps) * (rates[row] + rates[column])
+        p = _powers(sqdist.data[entries], eps) * (rates[row] + rates[column])
         p *= np.where(labels[row] == labels[column], 1.0, _AGAIN)
         p[row == column] = 1.0
         shares[entries] = np.minimum(p, 1.0)
