@@ -71,5 +71,5 @@ def test_maps_are_forecast_and_graphs_that_do_not_fit_are_refused(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 1.6e8)
     with pytest.raises(MemoryError, match="joins 6000 points with their 500 nearest neighbors needs about"):
         geolap.LaplacianEigenmap(2, 0.3, n_neighbors=500).fit(X)
-    with pytest.raises(MemoryError, match="set n_neighbors or n_landmarks"):
+    with pytest.raises(MemoryError, match="set n_edges or n_landmarks"):
         geolap.LaplacianEigenmap(2, 0.3).fit(X)

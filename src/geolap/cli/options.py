@@ -49,7 +49,12 @@ def _count(text: str) -> int | str:
     return int(text)
 
 
-_count.__name__ = "number"  # as help shows it
+def _edges(text: str) -> int | str:
+    """A number of edges, auto or all."""
+    return text if text == "all" else _count(text)
+
+
+_count.__name__ = _edges.__name__ = "number"  # as help shows it
 _reading = partial(option, panel="Reading the file")
 _selecting = partial(option, panel="Choosing the bandwidth")
 _graph = partial(option, panel="The graph")
@@ -115,6 +120,9 @@ class Graph:
 
     bandwidth: Annotated[float | None, _graph("ε itself, instead of choosing it.", "--bandwidth", "-b")] = None
     n_neighbors: Annotated[int | None, _graph("Join each point with its k nearest neighbors.", min=1)] = None
+    n_edges: Annotated[
+        str, _graph("Edges of a point to store: a number, auto or all.", parser=_edges, show_default=True)
+    ] = "auto"
     cutoff: Annotated[float | None, _graph("Weights are zero beyond this many ε.")] = None
     renormalization: Annotated[float, _graph("λ: 1 removes the density of the points, 0 leaves it.", show_default=True)] = (
         1.0

@@ -39,7 +39,7 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
         points get their coordinates by Nyström extension.
     eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
         "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, up to 15
-        coordinates of more than 50 000 points by LOBPCG if pyamg is installed, all others by Lanczos.
+        coordinates of more than 50 000 points by LOBPCG if pyamg is installed and no pairs are left out, others by Lanczos.
     self_weights : bool, default True
         Whether W_ii = 1 or 0.
 """
@@ -148,7 +148,8 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
             self.n_components + 1,
             markov=self._markov,
             separate=self.disconnected == "separate",
-            solver=self.eigen_solver,
+            # Multigrid gains nothing where edges lead far: the coarse levels are full.
+            solver="lanczos" if built.thinning is not None and self.eigen_solver == "auto" else self.eigen_solver,
             n_jobs=self.n_jobs,
         )
         if spectrum.n_components > 1 and self.disconnected != "separate":

@@ -28,7 +28,7 @@ from .distances import given_pairs
 from .graph import KernelGraph, kernel_graph
 from .neighbors import all_pairs, pairs_within
 from .skeleton import Skeleton
-from .thinning import WIDER, Thinning, planned_thinning, thinned_pairs
+from .thinning import WIDER, Thinning, planned_thinning, thinned_pairs, thinning_error
 
 __all__ = ["BuiltGraph", "TooManyEntriesError", "build_graph", "graph_of_distances", "landmark_graph"]
 
@@ -100,6 +100,7 @@ def build_graph(points: Points, skeleton: Skeleton, bandwidth: float, *, random_
     spec = skeleton.spec
     pairs, cutoff, thinning = _stored(points, skeleton, bandwidth, random_state)
     kernel = _kernel(pairs, bandwidth, spec, cutoff if thinning is None else None, skeleton.scale, dtype=points.host.dtype)
+    thinning = thinning and _as_found(thinning, pairs, kernel, spec.renormalization)
     return BuiltGraph(
         kernel,
         points=np.array(points.host),
@@ -132,11 +133,12 @@ def landmark_graph(
         )
     part = replace(skeleton, scale=None if scale is None else LocalScale(scale.rho[rows], scale.intrinsic_dim))
     pairs, cutoff, thinning = _stored(some, part, bandwidth, random_state)
-    kernel = _kernel(pairs, bandwidth, spec, cutoff if thinning is None else None, part.scale, degrees=degrees, dtype=some.host.dtype)
-    dropped = _dropped_weight(some, kernel, cutoff, thinning is not None)
-    return BuiltGraph(
-        kernel, points=some.host, cutoff=cutoff, dropped_weight=dropped, thinning=thinning, landmarks=rows
+    kernel = _kernel(
+        pairs, bandwidth, spec, cutoff if thinning is None else None, part.scale, degrees=degrees, dtype=some.host.dtype
     )
+    thinning = thinning and _as_found(thinning, pairs, kernel, 0.0)
+    dropped = _dropped_weight(some, kernel, cutoff, thinning is not None)
+    return BuiltGraph(kernel, points=some.host, cutoff=cutoff, dropped_weight=dropped, thinning=thinning, landmarks=rows)
 
 
 def graph_of_distances(distances: Any, spec: FullSpec, bandwidth: float) -> BuiltGraph:
@@ -209,10 +211,15 @@ def _stored(
     )
     needed = graph_memory(n * (thinning.n_edges + 1.0))
     require_memory(needed, f"A graph of {n} points with {thinning.n_edges:.0f} edges each", "set {n_edges} or {n_landmarks}")
-    pairs = thinned_pairs(
-        points, bandwidth, thinning, cutoff=cutoff, rho=rho, random_state=random_state, n_jobs=spec.n_jobs
-    )
-    return pairs, None if full else cutoff, replace(thinning, n_edges=pairs.sqdist.nnz / n - 1.0)
+    pairs = thinned_pairs(points, bandwidth, thinning, cutoff=cutoff, rho=rho, random_state=random_state, n_jobs=spec.n_jobs)
+    return pairs, None if full else cutoff, thinning
+
+
+def _as_found(thinning: Thinning, pairs: Pairs, kernel: KernelGraph, renormalization: float) -> Thinning:
+    """Edges and error of the graph itself instead of those that were planned."""
+    W: Any = kernel.weights
+    error = thinning_error(W, pairs, density=kernel.density, renormalization=renormalization)
+    return replace(thinning, n_edges=W.nnz / W.shape[0] - 1.0, error=error)
 
 
 def _some_rows(n_points: int) -> np.ndarray:
