@@ -29,14 +29,14 @@ def _mean_weights(X, n_draws, **params):
     return sum(_graph(X, random_state=seed, **params).graph_.weights.toarray() for seed in range(n_draws)) / n_draws
 
 
-def _assert_unbiased(X, n_draws, **params):
+def _assert_unbiased(X, n_draws, rel, **params):
     """Weights that chance decides average to those of all pairs, as closely as chance allows."""
     full = np.asarray(_graph(X, n_edges="all").graph_.weights)
     mean = _mean_weights(X, n_draws, **params)
-    assert mean.sum() == pytest.approx(full.sum(), rel=0.01)
+    assert mean.sum() == pytest.approx(full.sum(), rel=rel)
     energy = np.arange(len(X)) % 7  # any function
     energy = (energy[:, None] - energy) ** 2
-    assert (mean * energy).sum() == pytest.approx((full * energy).sum(), rel=0.01)
+    assert (mean * energy).sum() == pytest.approx((full * energy).sum(), rel=rel)
     some = full.sum(axis=1)
     np.testing.assert_allclose(mean.sum(axis=1), some, atol=0.5 * some.mean())
 
@@ -45,13 +45,13 @@ def _assert_unbiased(X, n_draws, **params):
 def test_weights_are_right_in_the_mean(small, monkeypatch, look_at_all):
     monkeypatch.setattr(thinning, "_LOOK_AT_ALL", look_at_all)  # all tiles looked at in full, or all drawn from
     monkeypatch.setattr(thinning, "_SIDE", 200)
-    _assert_unbiased(small, 20, n_edges=20)
+    _assert_unbiased(small, 20, 0.01, n_edges=20)
 
 
 def test_weights_are_right_in_the_mean_where_nearest_neighbors_are_searched_for(small, monkeypatch):
     monkeypatch.setattr(thinning, "_MOST_DRAWN", 30_000)
     monkeypatch.setattr(thinning, "_SIDE", 200)
-    _assert_unbiased(small, 20, n_edges=20)
+    _assert_unbiased(small, 20, 0.03, n_edges=20)
     model = _graph(small, n_edges=20)
     nearest = geolap.GraphLaplacian(0.3, n_neighbors=5).fit(small).graph_.weights
     np.testing.assert_allclose(model.graph_.weights.multiply(nearest > 0).toarray(), nearest.toarray(), rtol=1e-6)
