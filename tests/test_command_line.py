@@ -214,6 +214,13 @@ def test_a_diffusion_map_over_nearest_neighbors(run, sphere, tmp_path):
     options = ("--diffusion", "--diffusion-time", 2, "--n-neighbors", 20, "--labels", "side", "--json")
     _, out, _ = run("embed", sphere, "-o", tmp_path / "m.csv", *options)
     assert json.loads(out)["result"]["n_neighbors"] == 20
+    _, out, _ = run("embed", sphere, "-o", tmp_path / "m.csv", "--drop", "side,city", "-b", 0.5, "--n-edges", 25, "--json")
+    result = json.loads(out)["result"]
+    assert 20 < result["n_edges"] < 30
+    assert 0 < result["thinning_error"] < 0.1
+    code, _, err = run("embed", sphere, "-o", tmp_path / "m.csv", "--n-edges", "some")
+    assert code == 2
+    assert "must be a whole number from 1 on, auto or all" in err
     assert list(pd.read_csv(tmp_path / "m.csv").columns) == ["row", "side", "x1", "x2"]
 
 

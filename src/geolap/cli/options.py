@@ -42,16 +42,21 @@ Report = Annotated[str | None, option("Write a page with curves, maps and explan
 
 def _count(text: str) -> int | str:
     """A number of things, or auto."""
-    if text == "auto":
+    return _number_or(text, "auto")
+
+
+def _number_or(text: str, *words: str) -> int | str:
+    if text in words:
         return text
     if not text.isdecimal() or int(text) == 0:
-        raise typer.BadParameter(f"must be a whole number from 1 on, or auto; {text!r} was given: pass one of them.")
+        known = " or ".join(words) if len(words) > 1 else f"or {words[0]}"
+        raise typer.BadParameter(f"must be a whole number from 1 on, {known}; {text!r} was given: pass one of them.")
     return int(text)
 
 
 def _edges(text: str) -> int | str:
     """A number of edges, auto or all."""
-    return text if text == "all" else _count(text)
+    return _number_or(text, "auto", "all")
 
 
 _count.__name__ = _edges.__name__ = "number"  # as help shows it

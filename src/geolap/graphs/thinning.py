@@ -108,7 +108,7 @@ def planned_thinning(
         v of all points.
     renormalization : float
     n_edges : int or "auto"
-        Edges of a point in the mean; or as many as leave an error of 1 %, at least 60.
+        Edges of a point in the mean; or as many as leave an error of 1.5 %, at least 60.
     most : float
         Edges of a point that are never exceeded with "auto".
     """
