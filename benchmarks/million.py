@@ -1,4 +1,4 @@
-"""The map of a million points on two cores: thinned, nearest neighbors or landmarks, time, memory, and quality at 20 000 points.
+"""The map of a million points on two cores, thinned, over neighbors or landmarks: time, memory, quality at 20 000 points.
 
 python benchmarks/million.py quality       both ways against the exact map of 20 000 points (Procrustes)
 python benchmarks/million.py solvers       Lanczos and LOBPCG with multigrid on graphs of 100 000 points
