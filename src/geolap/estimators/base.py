@@ -42,7 +42,7 @@ _PARAMETERS = """    renormalization : float, default 1.0
     n_edges : int, "auto" or "all", default "auto"
         Edges of a point that are stored, in the mean, where more pairs are within reach: those that carry much of the weight
         of either end, and a random share of the others, weighted up.  "auto" stores all up to 10⁸ entries, and beyond as
-        many edges as leave eigenvalues right to 1.5 %.  "all" never thins, and refuses more than 10⁸ entries.
+        many edges as leave eigenvalues right to 2 %.  "all" never thins, and refuses more than 10⁸ entries.
     local_scale : int, "regional" or LocalScale, optional
         Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the k-th neighbor
         (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.

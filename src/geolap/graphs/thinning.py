@@ -16,7 +16,7 @@ eigenvectors gain by following the noise) gives the relative shift of the smalle
 .. math:: δλ/λ ≈ 2 λ_r σ^2 - 2 (1 + λ_r) β
 
 λ_r being the power of the degrees divided out.  It falls like one over the number of edges; chance adds less, because it is
-a mean over all points.  Only eigenvectors that sit on a few points vary more.
+a mean over all points, and chances that neighbors share make the shift smaller than this.  Only eigenvectors that sit on a few points vary more.
 
 All pairs of two blocks of points have a common bound on p, from the distance of the blocks.  Where it is large, all of them
 are looked at; where it is small, only as many as that bound tells, at random: the work grows with the edges, not with the
@@ -48,7 +48,7 @@ __all__ = ["WIDER", "Thinning", "planned_thinning", "thinned_pairs", "thinning_e
 _POWER = 2.0 / 3.0
 WIDER = _POWER**-0.5
 # The relative error of eigenvalues that may be added where nobody says how many edges there should be, and fewest edges.
-_ERROR, _FEWEST = 0.015, 60
+_ERROR, _FEWEST = 0.02, 60
 # Points of a block, and the probability from which on all pairs of two blocks are looked at.
 _SIDE, _LOOK_AT_ALL = 768, 0.1
 # How much more likely pairs are kept that could join what thinning has taken apart.
@@ -108,7 +108,7 @@ def planned_thinning(
         v of all points.
     renormalization : float
     n_edges : int or "auto"
-        Edges of a point in the mean; or as many as leave an error of 1.5 %, at least 60.
+        Edges of a point in the mean; or as many as leave an error of 2 %, at least 60.
     most : float
         Edges of a point that are never exceeded with "auto".
     """
