@@ -102,6 +102,11 @@ def test_as_many_edges_as_the_error_asks_for(hourglass, monkeypatch):
     model = _graph(hourglass, bandwidth=0.195)
     assert model.thinning_error_ == pytest.approx(0.012, rel=0.1)
     assert 80 < model.n_edges_ < 110
+    monkeypatch.setattr(build, "_MOST_ENTRIES", 6000 * 20)
+    with pytest.warns(
+        UserWarning, match=r"with 19 edges of a point, as many as are stored, they may be off by 7%: set n_land"
+    ):
+        _graph(hourglass, bandwidth=0.195)
     monkeypatch.setattr(build, "_MOST_ENTRIES", 6000 * 40)
     assert _graph(hourglass, bandwidth=0.195).n_edges_ == pytest.approx(39, rel=0.05)
 

@@ -26,6 +26,9 @@ __all__ = ["GraphEstimator", "documented"]
 
 _Class = TypeVar("_Class", bound=type)
 
+# The error of thinning from which on a warning tells it.
+_MUCH_ERROR = 0.05
+
 _BANDWIDTH = """    bandwidth : float, str or selector, default "gc"
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
 """
@@ -162,6 +165,16 @@ class GraphEstimator(BaseEstimator):
             built = landmark_graph(data, skeleton, bandwidth, n_landmarks, random_state=self.random_state)
         else:
             built = build_graph(data, skeleton, bandwidth, random_state=self.random_state)
+        if spec.n_edges == "auto" and built.thinning is not None and built.thinning.error > _MUCH_ERROR:
+            warnings.warn(
+                Sentence(
+                    "A thinned graph should have the eigenvalues of all pairs to a few percent; with {edges:.0f} edges of a "
+                    "point, as many as are stored, they may be off by {error:.0%}: set {n_landmarks} or a smaller bandwidth.",
+                    edges=built.thinning.n_edges,
+                    error=built.thinning.error,
+                ),
+                stacklevel=3,
+            )
         return replace(built, selection=selection)
 
     def _chosen(self, points: Points, y: Any, skeleton: Skeleton) -> tuple[float, Selection | None]:

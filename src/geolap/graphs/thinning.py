@@ -16,7 +16,8 @@ eigenvectors gain by following the noise) gives the relative shift of the smalle
 .. math:: δλ/λ ≈ 2 λ_r σ^2 - 2 (1 + λ_r) β
 
 λ_r being the power of the degrees divided out.  It falls like one over the number of edges; chance adds less, because it is
-a mean over all points, and chances that neighbors share make the shift smaller than this.  Only eigenvectors that sit on a few points vary more.
+a mean over all points, and chances that neighbors share make the shift somewhat smaller.  Only eigenvectors that sit on a
+few points vary more.
 
 All pairs of two blocks of points have a common bound on p, from the distance of the blocks.  Where it is large, all of them
 are looked at; where it is small, only as many as that bound tells, at random: the work grows with the edges, not with the
