@@ -168,8 +168,9 @@ class GraphEstimator(BaseEstimator):
         if spec.n_edges == "auto" and built.thinning is not None and built.thinning.error > _MUCH_ERROR:
             warnings.warn(
                 Sentence(
-                    "A thinned graph should have the eigenvalues of all pairs to a few percent; with {edges:.0f} edges of a "
-                    "point, as many as are stored, they may be off by {error:.0%}: set {n_landmarks} or a smaller bandwidth.",
+                    "A thinned graph should have the eigenvalues of all pairs to a few percent; with {edges:.0f} edges "
+                    "of a point, as many as are stored, they may be off by {error:.0%}: set {n_landmarks}, or a "
+                    "smaller bandwidth.",
                     edges=built.thinning.n_edges,
                     error=built.thinning.error,
                 ),
