@@ -160,7 +160,7 @@ def speed():
     model, seconds = timed(geolap.LaplacianClassifier(random_state=0).fit, X.data, y)
     wrong = np.mean(model.transduction_[y < 0] != truth[y < 0])
     print(f"LaplacianClassifier, N=100000, r=13, 500 labels: {seconds:.0f} s, {100 * wrong:.1f} % wrong, ", end="")
-    print(f"ε̂ = {model.bandwidth_:.3f}, {model.n_neighbors_} neighbors, {model.graph_.weights.nnz:.2g} entries")
+    print(f"ε̂ = {model.bandwidth_:.3f}, {model.n_edges_:.0f} edges, {model.graph_.weights.nnz:.2g} entries")
 
 
 if __name__ == "__main__":

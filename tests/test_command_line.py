@@ -210,6 +210,16 @@ def test_a_map_is_written_by_the_ending_of_its_name(suffix, run, sphere, tmp_pat
         np.testing.assert_allclose(np.column_stack([content[f"x{k}"] for k in (1, 2, 3)]), expected, rtol=1e-12)
 
 
+def test_edges_may_be_thinned(run, sphere, tmp_path):
+    _, out, _ = run("embed", sphere, "-o", tmp_path / "m.csv", "--drop", "side", "-b", 0.5, "--n-edges", 25, "--json")
+    result = json.loads(out)["result"]
+    assert 20 < result["n_edges"] < 30
+    assert 0 < result["thinning_error"] < 0.1
+    code, _, err = run("embed", sphere, "-o", tmp_path / "m.csv", "--n-edges", "some")
+    assert code == 2
+    assert "must be a whole number" in err
+
+
 def test_a_diffusion_map_over_nearest_neighbors(run, sphere, tmp_path):
     options = ("--diffusion", "--diffusion-time", 2, "--n-neighbors", 20, "--labels", "side", "--json")
     _, out, _ = run("embed", sphere, "-o", tmp_path / "m.csv", *options)

@@ -231,17 +231,8 @@ def test_bad_parameters_are_answered_in_words(params, X, sentence, sphere):
 @pytest.mark.slow
 def test_too_many_entries_are_forecast(sphere, monkeypatch):
     monkeypatch.setattr("geolap.graphs.build._MOST_ENTRIES", 10_000)
-    with pytest.raises(ValueError, match=r"cut off at 3·ε = 1\.5 this one would have about .* GiB, .*\): set n_neighbors"):
-        geolap.GraphLaplacian(0.5, cutoff=3.0).fit(sphere)
-    # Where ε is ours to choose, nearest neighbors take the place of the cut-off, and ε is that of their graph.
-    monkeypatch.setattr("geolap.graphs.build._MOST_POINTS_OF_FULL", 100)
-    monkeypatch.setattr("geolap.graphs.build._NEIGHBORS_INSTEAD", 20)
-    monkeypatch.setattr("geolap.graphs.build._MOST_ENTRIES", 40 * len(sphere))
-    with pytest.warns(UserWarning, match=r"joined with its 20 nearest neighbors instead, at a bandwidth for that graph"):
-        model = geolap.GraphLaplacian(random_state=0).fit(sphere)
-    assert (model.n_neighbors_, model.cutoff_) == (20, None)
-    assert model.bandwidth_ == geolap.GeometricConsistency(n_neighbors=20, random_state=0).fit(sphere).bandwidth_
-    assert 0.001 < model.dropped_weight_ < 0.1
+    with pytest.raises(ValueError, match=r"cut off at 3·ε = 1\.5 this one would have about .* GiB, .*\): set n_edges to a"):
+        geolap.GraphLaplacian(0.5, cutoff=3.0, n_edges="all").fit(sphere)
 
 
 # ---- awkward data

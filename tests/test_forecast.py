@@ -63,6 +63,10 @@ def test_maps_are_forecast_and_graphs_that_do_not_fit_are_refused(monkeypatch):
     near = geolap.forecast((1_000_000, 13), "map", n_neighbors=50)
     landmarks = geolap.forecast((1_000_000, 13), "map", n_landmarks=20_000)
     assert 2e9 < near.memory < 12e9
+    thinned = geolap.forecast((1_000_000, 13), "map")
+    assert 2e9 < thinned.memory < 8e9
+    assert thinned.seconds > geolap.forecast((1_000_000, 13)).seconds
+    assert geolap.forecast((10_000, 3), "map").memory < thinned.memory
     assert landmarks.memory < near.memory
     assert geolap.forecast((1_000_000, 13), "map", n_neighbors=200).memory > 2 * near.memory
     with pytest.raises(ValueError, match="task"):
@@ -71,5 +75,5 @@ def test_maps_are_forecast_and_graphs_that_do_not_fit_are_refused(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 1.6e8)
     with pytest.raises(MemoryError, match="joins 6000 points with their 500 nearest neighbors needs about"):
         geolap.LaplacianEigenmap(2, 0.3, n_neighbors=500).fit(X)
-    with pytest.raises(MemoryError, match="set n_neighbors or n_landmarks"):
+    with pytest.raises(MemoryError, match="set n_edges or n_landmarks"):
         geolap.LaplacianEigenmap(2, 0.3).fit(X)

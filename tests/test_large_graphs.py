@@ -7,7 +7,7 @@ from scipy.spatial import procrustes
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere
-from geolap.graphs import build, neighbors, spectrum
+from geolap.graphs import neighbors, spectrum
 from geolap.graphs.distances import _symmetric
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.spectrum import smooth_spectrum
@@ -108,16 +108,6 @@ def test_faiss_finds_neighbors_at_exact_distances(monkeypatch):
     np.testing.assert_allclose(distances, np.linalg.norm(X[columns] - X[:, None], axis=2), rtol=1e-9)
     assert np.mean(np.isclose(distances, exact, rtol=1e-9)) > 0.9
     assert not (columns == np.arange(3000)[:, None]).any()
-
-
-@pytest.mark.slow
-def test_as_many_neighbors_as_fit(monkeypatch):
-    monkeypatch.setattr(build, "_MOST_ENTRIES", 10**5)
-    X = make_hourglass(5500, noise=0.01, random_state=0).data
-    with pytest.warns(UserWarning, match=r"so each point is joined with its 9 nearest neighbors instead"):
-        model = geolap.GraphLaplacian(random_state=0).fit(X)
-    assert model.n_neighbors_ == 9
-    assert model.laplacian_.nnz <= 1.1e5
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def forecast(
     *,
     exact: bool = False,
     engine: str = "auto",
-    n_neighbors: int = 50,
+    n_neighbors: int | None = None,
     n_landmarks: int | None = None,
     n_jobs: int | None = None,
 ) -> Cost:
@@ -57,8 +57,8 @@ def forecast(
     exact : bool, default False
         As in `geolap.GeometricConsistency`.
     engine : {"auto", "tiled", "dense", "device", "cells"}
-    n_neighbors : int, default 50
-        For a map: neighbors that each point is joined with.
+    n_neighbors : int, optional
+        For a map that joins each point with this many nearest neighbors instead of all within reach.
     n_landmarks : int, optional
         For a map built on this many landmarks instead.
     n_jobs : int, optional
@@ -76,7 +76,7 @@ def forecast(
     'cells'
     >>> geolap.forecast((1_000_000, 13), engine="dense").fits
     False
-    >>> geolap.forecast((1_000_000, 13), "map", n_neighbors=50).memory < 12e9
+    >>> geolap.forecast((1_000_000, 13), "map").memory < 12e9
     True
     """
     shape = np.shape(X)
@@ -98,7 +98,7 @@ def forecast(
     if not isinstance(X, np.ndarray) or n <= _WORTH or not cost.fits or name not in ("tiled", "cells"):
         return cost
     points = Points.of(X)
-    if task == "map" and n_landmarks is None:
+    if task == "map" and n_neighbors is not None and n_landmarks is None:
         searching = search_seconds(points, n_neighbors, n_jobs=spec.n_jobs)
         return map_cost(name, n, r, n_neighbors=n_neighbors, n_jobs=jobs, known=searching)
     seconds = _selection_seconds(points, replace(spec, n_neighbors=None))

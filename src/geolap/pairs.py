@@ -30,10 +30,13 @@ class Pairs:
     sqdist : ndarray or csr_array (N, N)
         Symmetric, in units of ``unit``², over ρ_i ρ_j once `scaled`.
     unit : float
+    share : ndarray or None
+        For every entry of a sparse matrix, the share of pairs like it that are stored: its weight is divided by it.
     """
 
     sqdist: Matrix
     unit: float
+    share: np.ndarray | None = None
 
     @property
     def n_points(self) -> int:
@@ -54,7 +57,10 @@ class Pairs:
         with np.errstate(under="ignore"):
             if not sparse.issparse(S):
                 return gaussian(S, eps, cutoff=cutoff).astype(dtype, copy=False)
-            data = gaussian(S.data, eps, cutoff=cutoff).astype(dtype, copy=False)
+            data = gaussian(S.data, eps, cutoff=cutoff)
+            if self.share is not None:
+                data /= self.share
+        data = data.astype(dtype, copy=False)
         W = sparse.csr_array((data, S.indices, S.indptr), shape=S.shape)
         if cutoff is not None:
             W = W.copy()  # the pattern is not ours to change

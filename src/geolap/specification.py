@@ -41,6 +41,8 @@ class GraphSpec:
         Pairs count of which one point is among the k nearest neighbors of the other.
     neighbors : transformer, matrix or None
         Pairs count whose distances the matrix stores, or the transformer finds.
+    n_edges : int, "auto", "all" or None
+        Edges of a point that are stored, in the mean, where more pairs are within reach.
     local_scale : int, "regional", LocalScale or None
         How the bandwidth varies.
     metric : {"euclidean", "precomputed"} or None
@@ -57,6 +59,7 @@ class GraphSpec:
     cutoff: float | None = None
     n_neighbors: int | None = None
     neighbors: Any = None
+    n_edges: int | str | None = None
     local_scale: LocalScaleLike = None
     metric: str | None = None
     exact: bool | None = None
@@ -105,6 +108,7 @@ class FullSpec(GraphSpec):
 
     renormalization: float = 1.0
     self_weights: bool = True
+    n_edges: int | str = "auto"
     metric: str = "euclidean"
     exact: bool = False
     engine: str = "auto"
@@ -119,6 +123,18 @@ class FullSpec(GraphSpec):
             check_number("cutoff", self.cutoff, low=0, open_low=True)
         if self.n_neighbors is not None:
             check_number("n_neighbors", self.n_neighbors, Integral, low=1)
+        if isinstance(self.n_edges, str):
+            check_choice("n_edges", self.n_edges, ("auto", "all"))
+        else:
+            check_number("n_edges", self.n_edges, Integral, low=1)
+            if self.n_neighbors is not None or self.neighbors is not None or self.metric == "precomputed":
+                raise ValueError(
+                    Sentence(
+                        "Pairs are thinned where all within reach count; {n_edges} = {n} was given with {n_neighbors}, "
+                        "neighbors or metric='precomputed', which say which pairs count: leave out one of them.",
+                        n=self.n_edges,
+                    )
+                )
         if self.n_jobs is not None and not (isinstance(self.n_jobs, Integral) and self.n_jobs < 0):
             check_number("n_jobs", self.n_jobs, Integral, low=1)
         if self.exact and self.engine == "cells":

@@ -56,10 +56,15 @@ Report = Annotated[str | None, option("Write a page with curves, maps and explan
 
 def count(text: str) -> int | str:
     """A number of things, or auto."""
-    if text == "auto":
+    return _number_or(text, "auto")
+
+
+def _number_or(text: str, *words: str) -> int | str:
+    if text in words:
         return text
     if not text.isdecimal() or int(text) == 0:
-        raise typer.BadParameter(f"must be a whole number from 1 on, or auto; {text!r} was given: pass one of them.")
+        known = " or ".join(words) if len(words) > 1 else f"or {words[0]}"
+        raise typer.BadParameter(f"must be a whole number from 1 on, {known}; {text!r} was given: pass one of them.")
     return int(text)
 
 
@@ -71,7 +76,12 @@ def duration(text: str) -> float | str:
         raise typer.BadParameter(f"must be a number, or auto; {text!r} was given: pass one of them.") from None
 
 
-count.__name__ = duration.__name__ = "number"  # as help shows it
+def edges(text: str) -> int | str:
+    """A number of edges, auto or all."""
+    return _number_or(text, "auto", "all")
+
+
+count.__name__ = duration.__name__ = edges.__name__ = "number"  # as help shows it
 _reading = partial(option, panel="Reading the file")
 _selecting = partial(option, panel="Choosing the bandwidth")
 _graph = partial(option, panel="The graph")
@@ -137,6 +147,9 @@ class Graph:
 
     bandwidth: Annotated[float | None, _graph("ε itself, instead of choosing it.", "--bandwidth", "-b")] = None
     n_neighbors: Annotated[int | None, _graph("Join each point with its k nearest neighbors.", min=1)] = None
+    n_edges: Annotated[str, _graph("Edges of a point to store: a number, auto or all.", parser=edges, show_default=True)] = (
+        "auto"
+    )
     cutoff: Annotated[float | None, _graph("Weights are zero beyond this many ε.")] = None
     renormalization: Annotated[float, _graph("λ: 1 removes the density of the points, 0 leaves it.", show_default=True)] = (
         1.0

@@ -14,6 +14,8 @@ __all__ = ["described_graph", "described_selection", "grid", "shown_graph", "sho
 
 # What is told about neighborhoods.
 _NEIGHBORHOODS = ("effective", "spanning", "uneven", "growth", "likelihood", "vote", "share", "dimension", "resolved")
+# What is told about a graph.
+_GRAPH = ("bandwidth", "n_neighbors", "cutoff", "dropped_weight", "n_edges", "thinning_error")
 
 
 def described_selection(run: Run, selection: "Selection | None") -> dict[str, Any] | None:
@@ -43,7 +45,7 @@ def described_selection(run: Run, selection: "Selection | None") -> dict[str, An
 
 def described_graph(run: Run, estimator: Any) -> dict[str, Any]:
     """The graph of an estimator as plain values."""
-    kept = {name: getattr(estimator, f"{name}_") for name in ("bandwidth", "n_neighbors", "cutoff", "dropped_weight")}
+    kept = {name: getattr(estimator, f"{name}_") for name in _GRAPH}
     return kept | {"selection": described_selection(run, estimator.selection_)}
 
 

@@ -21,6 +21,8 @@ _BASE = 210e6
 _SCANNED, _REFINED = 30, 9
 # Evaluation points.
 _ASKED = 200
+# Points within reach of one at ε̂, entries of a graph at most, and edges of a point where pairs are thinned.
+_WITHIN_REACH, _MOST_ENTRIES, _EDGES = 5000, 1e8, 80.0
 
 
 @dataclass(frozen=True)
@@ -97,16 +99,23 @@ def map_cost(
     n: int,
     r: int,
     *,
-    n_neighbors: int,
+    n_neighbors: int | None = None,
     n_landmarks: int | None = None,
     n_jobs: int = 1,
     known: float | None = None,
 ) -> Cost:
-    """Cost of a map of n points with r features over nearest neighbors or landmarks, including the choice of ε.
+    """Cost of a map of n points with r features, including the choice of ε.
 
-    For landmarks the engine chooses ε; over nearest neighbors only these pairs are used.  ``known`` are the seconds of the
-    choice for landmarks, or of the search for neighbors, where a pilot tells them.
+    The engine chooses ε, but over nearest neighbors only these pairs are used.  ``known`` are the seconds of the choice, or
+    of the search for neighbors, where a pilot tells them.
     """
+    if n_landmarks is None and n_neighbors is None:
+        selection = selection_cost(engine, n, r, n_jobs=n_jobs)
+        within = float(n) * min(n, _WITHIN_REACH)
+        entries = within if within <= _MOST_ENTRIES else min(_MOST_ENTRIES, float(n) * _EDGES)
+        first = selection.seconds if known is None else known
+        memory = max(selection.memory, graph_memory(entries) + 40.0 * n * r + 1000.0 * n)
+        return Cost("pairs within reach", memory, first + _seconds(1500.0 * entries, n_jobs), selection.available)
     if n_landmarks is not None:
         selection = selection_cost(engine, n, r, n_jobs=n_jobs)
         # At ε̂ a landmark has some hundred to a thousand other landmarks within reach, and so does every extended point.
@@ -115,6 +124,7 @@ def map_cost(
         memory = max(selection.memory, graph_memory(entries) + 100.0 * n)
         first = selection.seconds if known is None else known
         return Cost("landmarks", memory, first + _seconds(work, n_jobs), selection.available)
+    assert n_neighbors is not None
     entries = neighbor_entries(n, n_neighbors)
     first = _seconds(n * (500 * r + 400 * n_neighbors), n_jobs) if known is None else known
     seconds = first + _seconds(entries * (_SCANNED * 5 + 1500), n_jobs)

@@ -11,14 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ..calibration import Calibration
-from ..graphs.build import (
-    BuiltGraph,
-    TooManyEntriesError,
-    build_graph,
-    graph_of_distances,
-    landmark_graph,
-    neighbors_instead,
-)
+from ..graphs.build import BuiltGraph, build_graph, graph_of_distances, landmark_graph
 from ..graphs.calibrate import calibrated, points_of_distances
 from ..graphs.distances import check_distances
 from ..graphs.extension import Extension, extend
@@ -35,6 +28,9 @@ __all__ = ["GraphEstimator", "documented"]
 
 _Class = TypeVar("_Class", bound=type)
 
+# The error of thinning from which on a warning tells it.
+_MUCH_ERROR = 0.05
+
 _BANDWIDTH = """    bandwidth : float, str or selector, default "gc"
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
 """
@@ -47,6 +43,10 @@ _PARAMETERS = """    renormalization : float, default 1.0
     neighbors : transformer or matrix (n_points, n_points), optional
         Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer,
         or any other that makes a sparse matrix of distances.  With a matrix, new points are joined with all training points.
+    n_edges : int, "auto" or "all", default "auto"
+        Edges of a point that are stored, in the mean, where more pairs are within reach: those that carry much of the weight
+        of either end, and a random share of the others, weighted up.  "auto" stores all up to 10⁸ entries, and beyond as
+        many edges as leave eigenvalues right to 2 %.  "all" never thins, and refuses more than 10⁸ entries.
     local_scale : int, "regional" or LocalScale, optional
         Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the k-th neighbor
         (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
@@ -59,14 +59,12 @@ _PARAMETERS = """    renormalization : float, default 1.0
     metric : {"euclidean", "precomputed"}, default "euclidean"
         With "precomputed", X is a square matrix of distances, dense or sparse; the bandwidth must then be a number.
     random_state : int, RandomState or None
-        For the choice of the bandwidth.
+        For the choice of the bandwidth, and of the edges that are stored where not all are.
     n_jobs : int, optional
         Threads; None and −1 stand for every core that the process may use.  Does not change the result.
 """
 _NEIGHBORS = """    n_neighbors : int, optional
-        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).  Where a
-        cut-off would leave more than 10⁸ entries, nearest neighbors take its place, with a warning: 200, or as many as leave
-        10⁸ entries at most.
+        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).
 """
 _ATTRIBUTES = """    bandwidth_ : float
         ε
@@ -80,6 +78,9 @@ _ATTRIBUTES = """    bandwidth_ : float
         Which pairs the graph stores.
     dropped_weight_ : float or None
         Share of the neighbors' weight in pairs that are not stored, over sampled rows; None if distances were precomputed.
+    n_edges_, thinning_error_ : float or None
+        Where pairs were thinned, the edges of a point in the mean, and the relative error that this adds to the smallest
+        eigenvalues, as theory has it; None where all pairs are stored.
     n_features_in_ : int
 """
 
@@ -105,6 +106,7 @@ class GraphEstimator(BaseEstimator):
     cutoff: float | None = None
     n_neighbors: int | str | None = None
     neighbors: Any = None
+    n_edges: int | str = "auto"
     local_scale: LocalScaleLike = None
     metric: str = "euclidean"
     random_state: Any = None
@@ -147,6 +149,14 @@ class GraphEstimator(BaseEstimator):
     def dropped_weight_(self) -> float | None:
         return self._built.dropped_weight
 
+    @property
+    def n_edges_(self) -> float | None:
+        return None if self._built.thinning is None else self._built.thinning.n_edges
+
+    @property
+    def thinning_error_(self) -> float | None:
+        return None if self._built.thinning is None else self._built.thinning.error
+
     def _data(self, X: Any) -> Any:
         """X checked: points, or a matrix of distances."""
         if self.metric == "precomputed":
@@ -181,27 +191,20 @@ class GraphEstimator(BaseEstimator):
             _warn_unless_resolved(selection)
         if n_landmarks is not None:
             built = landmark_graph(data, skeleton, bandwidth, n_landmarks, random_state=self.random_state)
-            return replace(built, selection=selection)
-        try:
-            return replace(build_graph(data, skeleton, bandwidth), selection=selection)
-        except TooManyEntriesError as error:
-            if spec.cutoff is not None or not (selection and selection.method in ("gc", "gc_inverse")):
-                raise
-            k = neighbors_instead(len(data))
+        else:
+            built = build_graph(data, skeleton, bandwidth, random_state=self.random_state)
+        if spec.n_edges == "auto" and built.thinning is not None and built.thinning.error > _MUCH_ERROR:
             warnings.warn(
                 Sentence(
-                    "A graph with a cut-off at {cutoff:g}·ε would have {entries:.0e} entries, too many to store, so each "
-                    "point is joined with its {k} nearest neighbors instead, at a bandwidth for that graph: set "
-                    "{n_neighbors} or a cutoff to decide it yourself.",
-                    cutoff=error.cutoff,
-                    entries=error.entries,
-                    k=k,
+                    "A thinned graph should have the eigenvalues of all pairs to a few percent; with {edges:.0f} edges "
+                    "of a point, as many as are stored, they may be off by {error:.0%}: set {n_landmarks}, or a "
+                    "smaller bandwidth.",
+                    edges=built.thinning.n_edges,
+                    error=built.thinning.error,
                 ),
                 stacklevel=3,
             )
-        skeleton = skeleton_of(data, replace(spec, n_neighbors=k, local_scale=skeleton.scale))
-        bandwidth, selection = self._chosen(data, y, skeleton)
-        return replace(build_graph(data, skeleton, bandwidth), selection=selection)
+        return replace(built, selection=selection)
 
     def _chosen(self, points: Points, y: Any, skeleton: Skeleton) -> tuple[float, Selection | None]:
         return resolve_bandwidth(

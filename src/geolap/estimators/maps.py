@@ -43,7 +43,7 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
         points get their coordinates by Nyström extension.
     eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
         "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, up to 15
-        coordinates of more than 50 000 points by LOBPCG if pyamg is installed, all others by Lanczos.
+        coordinates of more than 50 000 points by LOBPCG if pyamg is installed and no pairs are left out, others by Lanczos.
 """
 _EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
         Signs are fixed: in every coordinate the entry of largest magnitude is positive.
@@ -161,7 +161,7 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
                         n=graph.n_points,
                     )
                 )
-            spectrum, coordinates = self._smoothest(graph, self.n_components, components), np.arange(self.n_components)
+            spectrum, coordinates = self._smoothest(built, self.n_components, components), np.arange(self.n_components)
         if len(sizes) > 1 and self.disconnected != "separate":
             useless = min(len(sizes) - 1, len(coordinates) if independence is None else MOST_CONTRASTS)
             message = _in_components(sizes, useless, graph.bandwidth)
@@ -170,15 +170,16 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
             warnings.warn(message, stacklevel=3)
         return spectrum, coordinates, independence
 
-    def _smoothest(self, graph: KernelGraph, k: int, components: np.ndarray) -> Spectrum:
+    def _smoothest(self, built: BuiltGraph, k: int, components: np.ndarray) -> Spectrum:
         """The constant eigenvector and the k smoothest others."""
         return smooth_spectrum(
-            graph,
+            built.kernel,
             k + 1,
             markov=self._markov,
             separate=self.disconnected == "separate",
             components=components,
-            solver=self.eigen_solver,
+            # Multigrid gains nothing where edges lead far: the coarse levels are full.
+            solver="lanczos" if built.thinning is not None and self.eigen_solver == "auto" else self.eigen_solver,
             n_jobs=self.n_jobs,
         )
 
@@ -197,7 +198,7 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
             )
         for m in _CANDIDATES:
             k = min(m if separate else m + n_components - 1, graph.n_points - 1)
-            spectrum = self._smoothest(graph, k, components)
+            spectrum = self._smoothest(built, k, components)
             choice = Choice(spectrum.vectors[:, 1:], graph, components)
             if told is None or choice.dimension()[0] >= told or k < m:
                 break

@@ -1,8 +1,8 @@
 """Builders: points, a skeleton and a bandwidth in, a graph out; nothing is kept elsewhere.
 
 Which pairs the graph stores is decided by size unless the specification says it: all of them up to 5000 points, a full
-matrix; beyond, those within a cut-off of a few ε, a sparse matrix.  If even those are too many, `TooManyEntriesError` says
-so.  A graph over landmarks has the degrees of all points.
+matrix; beyond, those within a cut-off of a few ε, a sparse matrix.  If even those are too many, a random share of them,
+weighted up (`geolap.graphs.thinning`).  A graph over landmarks has the degrees of all points.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from ..engines.base import NO_NEIGHBORS
 from ..engines.cost import graph_memory
 from ..kernel import gaussian
-from ..laplacian import LocalScale
+from ..laplacian import LocalScale, density_weights
 from ..memory import require_memory
 from ..pairs import Pairs
 from ..points import Points, in_unit
@@ -28,14 +28,14 @@ from .distances import given_pairs
 from .graph import KernelGraph, kernel_graph
 from .neighbors import all_pairs, pairs_within
 from .skeleton import Skeleton
+from .thinning import WIDER, Thinning, planned_thinning, thinned_pairs, thinning_error
 
-__all__ = ["BuiltGraph", "TooManyEntriesError", "build_graph", "graph_of_distances", "landmark_graph", "neighbors_instead"]
+__all__ = ["BuiltGraph", "TooManyEntriesError", "build_graph", "graph_of_distances", "landmark_graph"]
 
 # Up to this many points the matrix is full (200 MB).
 _MOST_POINTS_OF_FULL = 5000
 # More entries than this are not stored (1.2 GB).
 _MOST_ENTRIES = 10**8
-_NEIGHBORS_INSTEAD = 200
 # A cut-off chosen by size drops at most this share of the weight that neighbors have.
 _MOST_DROPPED = 0.01
 _CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
@@ -58,6 +58,8 @@ class BuiltGraph:
         Which pairs the graph stores.
     dropped_weight : float or None
         Share of the neighbors' weight in pairs that are not stored, over sampled rows; None if distances were given.
+    thinning : Thinning or None
+        How the pairs within reach were thinned; None if all are stored.
     landmarks : ndarray or None
         Which of the points given carry the graph, ascending; None if all do.
     selection : Selection or None
@@ -70,25 +72,20 @@ class BuiltGraph:
     cutoff: float | None = None
     n_neighbors: int | None = None
     dropped_weight: float | None = None
+    thinning: Thinning | None = None
     landmarks: np.ndarray | None = None
     selection: Selection | None = None
 
 
 class TooManyEntriesError(ValueError):
-    """The graph would have more entries than are stored.
+    """The graph would have more entries than are stored."""
 
-    Attributes
-    ----------
-    entries, cutoff : float
-    """
-
-    def __init__(self, entries: float, cutoff: float, bandwidth: float, advice: str) -> None:
-        self.entries, self.cutoff = entries, cutoff
+    def __init__(self, entries: float, cutoff: float, bandwidth: float) -> None:
         super().__init__(
             Sentence(
                 "A graph may have {most:.0e} entries; cut off at {cutoff:g}·ε = {radius:.4g} this one would have about "
-                "{entries:.1e} ({size:.1f} GiB, and some times that while it is built): set " + advice + ", or a smaller "
-                "cutoff or bandwidth.",
+                "{entries:.1e} ({size:.1f} GiB, and some times that while it is built): set {n_edges} to a number or to "
+                "'auto', or a smaller cutoff or bandwidth.",
                 most=_MOST_ENTRIES,
                 cutoff=cutoff,
                 radius=cutoff * bandwidth,
@@ -98,19 +95,20 @@ class TooManyEntriesError(ValueError):
         )
 
 
-def build_graph(points: Points, skeleton: Skeleton, bandwidth: float) -> BuiltGraph:
-    """The graph over all points at one bandwidth."""
+def build_graph(points: Points, skeleton: Skeleton, bandwidth: float, *, random_state: Any = None) -> BuiltGraph:
+    """The graph over all points at one bandwidth; chance decides only which pairs are stored where they are thinned."""
     spec = skeleton.spec
-    advice = f"{{n_neighbors}}, for instance to {neighbors_instead(len(points))}"
-    pairs, cutoff = _stored(points, skeleton, bandwidth, advice)
-    kernel = _kernel(pairs, bandwidth, spec, cutoff, skeleton.scale, dtype=points.host.dtype)
+    pairs, cutoff, thinning = _stored(points, skeleton, bandwidth, random_state)
+    kernel = _kernel(pairs, bandwidth, spec, cutoff if thinning is None else None, skeleton.scale, dtype=points.host.dtype)
+    thinning = thinning and _as_found(thinning, pairs, kernel, spec.renormalization)
     return BuiltGraph(
         kernel,
         points=np.array(points.host),
         finder=skeleton.finder,
         cutoff=cutoff,
         n_neighbors=spec.n_neighbors,
-        dropped_weight=_dropped_weight(points, kernel),
+        dropped_weight=_dropped_weight(points, kernel, cutoff, thinning is not None),
+        thinning=thinning,
     )
 
 
@@ -134,20 +132,19 @@ def landmark_graph(
             )
         )
     part = replace(skeleton, scale=None if scale is None else LocalScale(scale.rho[rows], scale.intrinsic_dim))
-    pairs, cutoff = _stored(some, part, bandwidth, "fewer landmarks")
-    kernel = _kernel(pairs, bandwidth, spec, cutoff, part.scale, degrees=degrees, dtype=some.host.dtype)
-    return BuiltGraph(kernel, points=some.host, cutoff=cutoff, dropped_weight=_dropped_weight(some, kernel), landmarks=rows)
+    pairs, cutoff, thinning = _stored(some, part, bandwidth, random_state)
+    kernel = _kernel(
+        pairs, bandwidth, spec, cutoff if thinning is None else None, part.scale, degrees=degrees, dtype=some.host.dtype
+    )
+    thinning = thinning and _as_found(thinning, pairs, kernel, 0.0)
+    dropped = _dropped_weight(some, kernel, cutoff, thinning is not None)
+    return BuiltGraph(kernel, points=some.host, cutoff=cutoff, dropped_weight=dropped, thinning=thinning, landmarks=rows)
 
 
 def graph_of_distances(distances: Any, spec: FullSpec, bandwidth: float) -> BuiltGraph:
     """The graph over a square matrix of distances, dense or sparse."""
     kernel = _kernel(given_pairs(distances), bandwidth, spec, spec.cutoff, None, dtype=distances.dtype)
     return BuiltGraph(kernel, cutoff=spec.cutoff)
-
-
-def neighbors_instead(n_points: int) -> int:
-    """Neighbors of each point where a cut-off would leave too many: at most twice as many entries of the graph."""
-    return min(_NEIGHBORS_INSTEAD, max(1, _MOST_ENTRIES // (2 * n_points)))
 
 
 def _kernel(
@@ -177,24 +174,52 @@ def _kernel(
     )
 
 
-def _stored(points: Points, skeleton: Skeleton, bandwidth: float, advice: str) -> tuple[Pairs, float | None]:
-    """The pairs that the graph stores, over √(ρ_i ρ_j), and its cut-off."""
-    spec, rho = skeleton.spec, None if skeleton.scale is None else skeleton.scale.rho
-    if skeleton.pairs is not None or (spec.cutoff is None and len(points) <= _MOST_POINTS_OF_FULL):
+def _stored(
+    points: Points, skeleton: Skeleton, bandwidth: float, random_state: Any
+) -> tuple[Pairs, float | None, Thinning | None]:
+    """The pairs that the graph stores, over √(ρ_i ρ_j), its cut-off, and how they were thinned."""
+    spec, rho, n = skeleton.spec, None if skeleton.scale is None else skeleton.scale.rho, len(points)
+    full = spec.cutoff is None and n <= _MOST_POINTS_OF_FULL
+    most = _MOST_ENTRIES if isinstance(spec.n_edges, str) else n * (spec.n_edges + 1)
+    if skeleton.pairs is not None or (full and n * n <= most):
         pairs = all_pairs(points, n_jobs=spec.n_jobs) if skeleton.pairs is None else skeleton.pairs
-        return pairs if rho is None else pairs.scaled(rho), spec.cutoff
-    rows = _some_rows(len(points))
+        return pairs if rho is None else pairs.scaled(rho), spec.cutoff, None
+    rows = _some_rows(n)
     eps, sqdist, W = _full_rows(points, rows, bandwidth, rho)
-    for cutoff in _CUTOFFS if spec.cutoff is None else (spec.cutoff,):
+    for cutoff in (np.inf,) if full else _CUTOFFS if spec.cutoff is None else (spec.cutoff,):
         inside = sqdist <= (cutoff * eps) ** 2
         if (W * ~inside).sum() <= _MOST_DROPPED * W.sum():
             break
-    entries = float(inside.sum()) * len(points) / len(rows)
-    if entries > _MOST_ENTRIES:
-        raise TooManyEntriesError(entries, cutoff, bandwidth, advice)
-    require_memory(graph_memory(entries), f"A graph of about {entries:.1e} entries", "set {n_neighbors} or {n_landmarks}")
-    pairs = pairs_within(points, cutoff * bandwidth, rho=rho, narrowest=bandwidth, n_jobs=spec.n_jobs)
-    return pairs, cutoff
+    entries = float(inside.sum()) * n / len(rows)
+    if entries <= most:
+        require_memory(graph_memory(entries), f"A graph of about {entries:.1e} entries", "set {n_edges} or {n_landmarks}")
+        pairs = pairs_within(points, cutoff * bandwidth, rho=rho, narrowest=bandwidth, n_jobs=spec.n_jobs)
+        return pairs, cutoff, None
+    if spec.n_edges == "all":
+        raise TooManyEntriesError(entries, cutoff, bandwidth)
+    sums = skeleton.engine(points).row_sums(bandwidth * np.array([1.0, WIDER]))
+    density = density_weights(sums[:, 0] + 1.0, renormalization=spec.renormalization, scale=skeleton.scale)
+    thinning = planned_thinning(
+        W * inside,
+        sqdist,
+        rows,
+        sums=sums[:, 1],
+        density=density,
+        renormalization=spec.renormalization,
+        n_edges=spec.n_edges,
+        most=most / n - 1.0,
+    )
+    needed = graph_memory(n * (thinning.n_edges + 1.0))
+    require_memory(needed, f"A graph of {n} points with {thinning.n_edges:.0f} edges each", "set {n_edges} or {n_landmarks}")
+    pairs = thinned_pairs(points, bandwidth, thinning, cutoff=cutoff, rho=rho, random_state=random_state, n_jobs=spec.n_jobs)
+    return pairs, None if full else cutoff, thinning
+
+
+def _as_found(thinning: Thinning, pairs: Pairs, kernel: KernelGraph, renormalization: float) -> Thinning:
+    """Edges and error of the graph itself instead of those that were planned."""
+    W: Any = kernel.weights
+    error = thinning_error(W, pairs, density=kernel.density, renormalization=renormalization)
+    return replace(thinning, n_edges=W.nnz / W.shape[0] - 1.0, error=error)
 
 
 def _some_rows(n_points: int) -> np.ndarray:
@@ -216,10 +241,14 @@ def _full_rows(
     return eps, sqdist, W
 
 
-def _dropped_weight(points: Points, kernel: KernelGraph) -> float:
+def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, thinned: bool) -> float:
     if not sparse.issparse(kernel.weights):
         return 0.0
     rows = _some_rows(len(points))
-    _, _, W = _full_rows(points, rows, kernel.bandwidth, None if kernel.scale is None else kernel.scale.rho)
-    kept = kernel.weights[rows].sum() - kernel.weights.diagonal()[rows].sum()
+    rho = None if kernel.scale is None else kernel.scale.rho
+    eps, sqdist, W = _full_rows(points, rows, kernel.bandwidth, rho)
+    if thinned:  # what is stored stands for all within the cut-off
+        kept = W[sqdist <= (np.inf if cutoff is None else cutoff * eps) ** 2].sum()
+    else:
+        kept = kernel.weights[rows].sum() - kernel.weights.diagonal()[rows].sum()
     return float(np.clip(1.0 - kept / max(W.sum(), NO_NEIGHBORS), 0.0, 1.0))

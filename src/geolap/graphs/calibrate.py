@@ -25,6 +25,8 @@ _BATCH, _MOST_BATCHES, _ENOUGH = 64, 4, 0.01
 # rate of the second step, or at the second share in tangent planes, which curvature leaves sooner.
 _FEW_STEPS, _MOST_STEPS, _MOST_FULL_STEPS = 4, 16, 8
 _STEADY, _STEADY_IN_PLANE = 0.7, 0.8
+# Further steps may cost so many products of numbers.
+_MOST_PRODUCTS = 1e9
 # Displacements are projected onto tangent planes if this share of the first step is across them: it is noise.
 _NOISE = 0.4
 # From this many steps on the fit has a term for neighborhoods that are uneven.
@@ -65,7 +67,8 @@ def calibrated(graph: KernelGraph, points: Points | None, *, dim: int | None = N
     while True:
         rates = walk.rates(batches[0], rows, seen, plane=plane)
         rate = rates.mean(axis=0)
-        if len(rows) >= (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) or rate[-1] < steady * rate[1]:
+        enough = len(rows) >= (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) or rate[-1] < steady * rate[1]
+        if enough or len(rows) * walk.products(rows[-1]) > _MOST_PRODUCTS * (1 if walk.is_sparse else 10):
             break
         rows = walk.continued(rows, 2 * len(rows))
     used = max(_FEW_STEPS, int(np.argmin(np.append(rate[1:] >= steady * rate[1], False))) + 1)
@@ -127,6 +130,11 @@ class _Walk:
                 R = (self._graph.weights.T @ (R * self._inverse).T).T * self._graph.density
             rows.append(R)
         return rows
+
+    def products(self, R: Matrix) -> float:
+        """Products of numbers in one more step; those of full matrices are some ten times as fast."""
+        W: Any = self._graph.weights
+        return R.nnz * W.nnz / W.shape[0] if sparse.issparse(R) else len(R) * (W.nnz if self.is_sparse else W.size)
 
     def singular_values(self, starts: np.ndarray, R: Matrix) -> np.ndarray:
         """Of the points about each start, weighted by the probability that the walk is there (n, q)."""

@@ -23,10 +23,12 @@ from ..validation import check_number
 __all__ = [
     "all_pairs",
     "fitted_neighbors",
+    "matrix_of_tiles",
     "nearest_neighbors",
     "nearest_pairs",
     "pairs_within",
     "search_seconds",
+    "tiles_within",
 ]
 
 # Up to this many features a k-d tree is faster than looking at all pairs.
@@ -98,9 +100,31 @@ def pairs_within(
             row, column = row[upper], column[upper]
         return row.astype(np.int16), column.astype(np.int16), np.maximum(sqdist[row, column], ZERO)
 
-    tiles = [(I, J) for k, I in enumerate(parts) for J in parts[k:] if I.distance(J) <= radius]
+    tiles = [(I, J) for I, J, _ in tiles_within(parts, radius)]
     found = list(in_order(of, tiles, n_jobs=n_jobs, label="pairs within the cut-off"))
-    counts = np.zeros(len(X), dtype=np.int64)
+    return Pairs(matrix_of_tiles(tiles, found, order), unit)
+
+
+def tiles_within(parts: list[Block], radius: float) -> list[tuple[Block, Block, float]]:
+    """Pairs of blocks at most ``radius`` apart, each once, with a lower bound on the distance of their points."""
+    low, high = np.array([I.low for I in parts]), np.array([I.high for I in parts])
+    widest = np.array([1.0 if I.rho is None else I.rho.max() for I in parts])
+    found = []
+    for k, I in enumerate(parts):
+        gap = np.linalg.norm(np.maximum(np.maximum(low[k:] - high[k], low[k] - high[k:]), 0.0), axis=1)
+        gap /= np.sqrt(widest[k] * widest[k:])
+        found += [(I, parts[k + j], float(gap[j])) for j in np.flatnonzero(gap <= radius)]
+    return found
+
+
+def matrix_of_tiles(
+    tiles: list[tuple[Block, Block]], found: list[tuple[np.ndarray, np.ndarray, np.ndarray]], order: np.ndarray
+) -> sparse.csr_array:
+    """The symmetric matrix of what was found in tiles: rows, ascending, and columns in their blocks, and values.
+
+    Every tile of a block with itself holds its diagonal, and each pair once.
+    """
+    counts = np.zeros(len(order), dtype=np.int64)
     for (I, J), (row, column, _) in zip(tiles, found, strict=True):
         counts[order[I.rows]] += np.bincount(row, minlength=len(I.points))
         counts[order[J.rows]] += np.bincount(column, minlength=len(J.points))
@@ -123,7 +147,7 @@ def pairs_within(
             row, column, values = row[off], column[off], values[off]
         across = np.argsort(column, kind="stable")
         place(order[J.rows], order[I.rows], column[across], row[across], values[across])
-    return Pairs(sparse.csr_array((data, indices, ends.astype(index)), shape=(len(X), len(X))), unit)
+    return sparse.csr_array((data, indices, ends.astype(index)), shape=(len(order), len(order)))
 
 
 def nearest_pairs(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> Pairs:
