@@ -82,7 +82,7 @@ def test_a_cylinder_takes_three(height):
     X = cylinder(height=height)
     eigenmap = LaplacianEigenmap("auto", bandwidth=0.4).fit(X)
     assert 3 <= len(eigenmap.coordinates_) <= 4
-    assert least_told(eigenmap, X) > 0.95
+    assert least_told(eigenmap, X) > 0.93
 
 
 def test_a_circle_takes_two_coordinates_a_line_one_and_a_sphere_three():

@@ -176,7 +176,7 @@ def test_maps_labels_landmarks_and_new_points(hourglass):
 
 def test_single_precision_and_duplicates(small):
     X = np.repeat(small[:300], 3, axis=0).astype(np.float32)
-    model = _graph(X, n_edges=20)
+    model = _graph(X, n_edges=20, self_weights=True)
     assert model.graph_.weights.dtype == np.float32
     assert np.isfinite(model.graph_.weights.data).all()
     assert model.graph_.weights.diagonal().min() == 1.0

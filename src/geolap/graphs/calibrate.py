@@ -131,7 +131,7 @@ class _Walk:
             rows.append(R)
         return rows
 
-    def products(self, R: Matrix) -> float:
+    def products(self, R: Any) -> float:
         """Products of numbers in one more step; those of full matrices are some ten times as fast."""
         W: Any = self._graph.weights
         return R.nnz * W.nnz / W.shape[0] if sparse.issparse(R) else len(R) * (W.nnz if self.is_sparse else W.size)
