@@ -31,6 +31,7 @@ _PUBLIC = {
     "estimators.laplacian": ("GraphLaplacian",),
     "estimators.maps": ("LaplacianEigenmap", "DiffusionMap"),
     "estimators.riemannian": ("riemannian_metric", "RiemannianMetric"),
+    "estimators.clusters": ("LaplacianClustering", "ClusterStatus"),
     "estimators.labels": ("LaplacianClassifier", "LaplacianRegressor"),
     "selectors.joint_search": ("ConsistencySearch", "Gain"),
     "experiments": (),
@@ -54,6 +55,8 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .dimension import dimension_range as dimension_range
     from .dimension import intrinsic_dimension as intrinsic_dimension
     from .engines import Cost as Cost
+    from .estimators.clusters import ClusterStatus as ClusterStatus
+    from .estimators.clusters import LaplacianClustering as LaplacianClustering
     from .estimators.labels import LaplacianClassifier as LaplacianClassifier
     from .estimators.labels import LaplacianRegressor as LaplacianRegressor
     from .estimators.laplacian import GraphLaplacian as GraphLaplacian

@@ -139,9 +139,13 @@ class GraphEstimator(BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         return data
 
+    def _spec(self, n_points: int) -> FullSpec:
+        """Which graph the parameters mean."""
+        return GraphSpec.of(self).filled()
+
     def _build(self, data: Any, y: Any = None, *, n_landmarks: int | None = None) -> BuiltGraph:
         """The graph over the data, at the bandwidth that was given or is chosen for it."""
-        spec = GraphSpec.of(self).filled()
+        spec = self._spec(data.shape[0])
         if n_landmarks is not None:
             _check_landmarks(n_landmarks, data, spec)
         if spec.metric == "precomputed":

@@ -1,0 +1,281 @@
+"""Clusters: parts of the data that are well connected inside and badly to one another, and how many there are.
+
+k clusters are found by k-means over the rows, brought to length one, of the smoothest eigenvectors of I − P,
+
+.. math:: u_j / \\sqrt{λ_j + λ_k}
+
+on the graph of nearest neighbors with local scales (Ng, Jordan & Weiss 2002; Zelnik-Manor & Perona 2004).  The weights are
+those of the kernel (I − P + λ_k)^{−1}: a soft end where others stop after k vectors, because the next ones still tell.
+
+How many?  Parts S have conductances
+
+.. math:: φ(S) = \\frac{Σ_{i ∈ S, j ∉ S} W'_{ij}}{Σ_{i ∈ S} d'_i}
+
+and Peng, Sun & Zanetti (2017) prove that spectral clustering finds k of them where
+
+.. math:: Υ(k) = λ_{k+1} / \\max_S φ(S)
+
+is large: each hangs together better than it hangs on the others.  One piece, cut anywhere, has Υ of about one or less.  The
+parts are read from k eigenvectors by pivoted QR (Damle, Minden & Ying 2019).
+
+Sparse places make small parts that hang on by a thread, or by none.  These are no clusters: a cluster holds at least a tenth
+of an equal share of the points, more parts are made until there are k such, and the others go where most of their neighbors
+are.
+"""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.cluster._spectral import cluster_qr
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
+
+from ..graphs.build import BuiltGraph
+from ..graphs.graph import KernelGraph
+from ..graphs.spectrum import graph_components, smooth_spectrum
+from ..selection import Told
+from ..selectors import BandwidthSelector
+from ..sentences import Sentence
+from ..specification import FullSpec, GraphSpec, LocalScaleLike
+from ..validation import check_number
+from .base import GraphEstimator, documented
+
+__all__ = ["ClusterStatus", "LaplacianClustering"]
+
+# Υ from which clusters stand out: shapes of one piece (segment, strip, sphere, torus, normal clouds, …) had at most 1.5 and
+# separated ones at least 4.5.  Below the smaller number nothing speaks for a division.
+_STANDS_OUT, _ONE_PIECE = 3.0, 1.0
+# Parts that may turn out to be outliers, eigenvectors beyond the number of parts, and what counts as an eigenvalue of 0.
+_SPARE, _BEYOND, _ZERO = 10, 5, 1e-9
+
+
+class ClusterStatus(Told):
+    """How the number of clusters was found; the value is the `Sentence` to print."""
+
+    GIVEN = Sentence("The number of clusters is as given.")
+    STAND_OUT = Sentence("Clusters stand out: each hangs together far better than it hangs on the others.")
+    NO_GAP = Sentence(
+        "No gap: parts differ, but none stands out from the others, so that their number is a matter of choice. Set "
+        "{n_clusters} to what the purpose needs."
+    )
+    ONE_PIECE = Sentence(
+        "One piece: wherever it is cut, its parts hang on one another as well as they hang together. Set {n_clusters} to "
+        "divide it all the same."
+    )
+
+
+@documented
+@dataclass(eq=False, repr=False)
+class LaplacianClustering(ClusterMixin, GraphEstimator):
+    """Clusters of any shape, from the smoothest eigenvectors of the graph; their number too, with a reason.
+
+    Unlike scikit-learn's SpectralClustering, it weighs neighbors, at a scale that the geometry of the data sets, says how many
+    clusters stand out, makes no clusters of outliers, and labels new points.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        By default as many as stand out, see ``status_``.
+    <bandwidth>
+    n_neighbors : int or None, default 10
+        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of); None joins
+        all pairs.  Not used where ``neighbors`` or ``metric="precomputed"`` say which points are joined.
+    local_scale : int, "regional", LocalScale or None, default 7
+        How the bandwidth varies, as in the parameter of the same name below; None for the same everywhere.
+    min_share : float, default 0.1
+        What a cluster must hold, as a share of n_points / n_clusters.  Smaller parts are outliers and go where most of their
+        neighbors are; 0 lets them be clusters.
+    max_clusters : int, default 15
+        The most that are looked for if ``n_clusters`` is not given.
+    self_weights : bool, default True
+        Whether W_ii = 1 or 0.
+    renormalization : float, default 0.5
+        λ, the power of the degrees divided out of the weights.  1/2 leaves enough of the density for valleys between
+        clusters to count.
+    <parameters of the graph>
+
+    Attributes
+    ----------
+    labels_ : ndarray (n_points,)
+        0 for the points of the largest cluster, 1 for the next, ….
+    n_clusters_ : int
+    status_ : ClusterStatus
+        How their number was found; prints as a sentence.
+    strengths_ : dict
+        Υ of each number that was looked at, 3 and more of which stand out; empty if the number was given.
+    eigenvalues_ : ndarray
+        Of I − P, ascending from 0, without outliers that are joined with nothing.
+    n_outliers_ : int
+        Points of small parts, which belong to the clusters of their neighbors.
+    <attributes of the graph>
+
+    References
+    ----------
+    R. Peng, H. Sun & L. Zanetti, "Partitioning well-clustered graphs: spectral clustering works!", SIAM J. Comput. 46 (2017).
+
+    Examples
+    --------
+    >>> import geolap
+    >>> from sklearn.datasets import make_moons
+    >>> X, _ = make_moons(400, noise=0.05, random_state=0)
+    >>> clustering = geolap.LaplacianClustering(random_state=0).fit(X)
+    >>> clustering.n_clusters_
+    2
+    >>> print(clustering.status_)
+    Clusters stand out: each hangs together far better than it hangs on the others.
+    >>> clustering.predict([[0.0, 1.0], [1.0, -0.5]]).tolist()
+    [0, 1]
+    """
+
+    n_clusters: int | None = None
+    bandwidth: float | str | BandwidthSelector = "gc"
+    _: KW_ONLY
+    min_share: float = 0.1
+    max_clusters: int = 15
+    n_neighbors: int | None = 10
+    local_scale: LocalScaleLike = 7
+    renormalization: float = 0.5
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters of the points X (n_points, n_features); y is used by methods that choose ε by labels.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        data = self._data(X)
+        n = data.shape[0]
+        if self.n_clusters is not None and self.n_clusters > n:
+            raise ValueError(
+                Sentence(
+                    "{n_clusters} must be at most the number of points; {given} was given for {n} points: lower it.",
+                    given=self.n_clusters,
+                    n=n,
+                )
+            )
+        built = self._build(data, y)
+        core, graph = self._core(built.kernel)
+        n_vectors = min((self.n_clusters or self.max_clusters) + _SPARE + _BEYOND, len(core))
+        spectrum = smooth_spectrum(graph, n_vectors, markov=True, n_jobs=self.n_jobs)
+        eigenvalues = 0.25 * graph.bandwidth**2 * spectrum.eigenvalues
+        vectors = spectrum.vectors * np.sqrt(spectrum.mass)[:, None]
+        self.strengths_ = {} if self.n_clusters is not None else self._strengths(graph, eigenvalues, vectors, n)
+        k, self.status_ = (self.n_clusters, ClusterStatus.GIVEN) if self.n_clusters else _number(self.strengths_)
+        labels = np.full(n, -1)
+        labels[core] = self._divided(eigenvalues, vectors, k, n)
+        self._built, self.eigenvalues_ = built, eigenvalues
+        self.n_outliers_ = int((labels < 0).sum())
+        self.labels_ = _ranked(_joined(labels, built))
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Clusters (n,) of points X (n, n_features): those that most of their neighbors belong to, by weight."""
+        check_is_fitted(self)
+        found = self._extended(X, np.eye(self.n_clusters_)[self.labels_])
+        labels = found.means.argmax(axis=1)
+        labels[found.twin] = self.labels_[found.nearest[found.twin]]
+        return labels
+
+    def _check_parameters(self) -> None:
+        if self.n_clusters is not None:
+            check_number("n_clusters", self.n_clusters, Integral, low=1)
+        check_number("max_clusters", self.max_clusters, Integral, low=2)
+        check_number("min_share", self.min_share, low=0, high=1)
+
+    def _spec(self, n_points: int) -> FullSpec:
+        """As given, with no more neighbors than there are points, and none of its own where others say who they are."""
+        spec = GraphSpec.of(self)
+        most = max(n_points - 1, 1)
+        if self.metric == "precomputed":
+            spec = replace(spec, n_neighbors=None, local_scale=None)
+        elif self.neighbors is not None:
+            spec = replace(spec, n_neighbors=None)
+        few = {name: most for name in ("n_neighbors", "local_scale") if _exceeds(getattr(spec, name), most)}
+        return replace(spec, **few).filled()
+
+    def _core(self, graph: KernelGraph) -> tuple[np.ndarray, KernelGraph]:
+        """The points in components that are large enough for a cluster, and their graph."""
+        n, k = graph.n_points, self.n_clusters
+        components = graph_components(graph)
+        core = np.flatnonzero(np.bincount(components)[components] >= self.min_share * n / (k or self.max_clusters))
+        if len(core) == n or len(core) < max(k or 0, 3):
+            return np.arange(n), graph
+        return core, graph.restricted(core)
+
+    def _strengths(
+        self, graph: KernelGraph, eigenvalues: np.ndarray, vectors: np.ndarray, n_points: int
+    ) -> dict[int, float]:
+        """Υ for each number of parts that are large enough."""
+        strengths: dict[int, float] = {}
+        mass, P = graph.renormalized_degrees, graph.transition()
+        for tried in range(2, len(eigenvalues)):
+            labels = _ranked(cluster_qr(normalize(vectors[:, :tried])))
+            sizes = np.bincount(labels)
+            k = int((sizes >= self.min_share * n_points / tried).sum())
+            if k > self.max_clusters:
+                break
+            if k > 1:
+                member = np.eye(len(sizes))[labels][:, :k]
+                conductance = 1.0 - (mass @ (member * (P @ member))) / (mass @ member)
+                strength = float(eigenvalues[tried] / max(conductance.max(), _ZERO))
+                strengths[k] = max(strength, strengths.get(k, 0.0))
+        return strengths
+
+    def _divided(self, eigenvalues: np.ndarray, vectors: np.ndarray, k: int, n_points: int) -> np.ndarray:
+        """Clusters of the points of the core, −1 for outliers: parts until k are large enough, or else the k largest."""
+        best = np.zeros(len(vectors), dtype=int)
+        for tried in range(k, min(k + _SPARE, len(vectors)) + 1) if k > 1 else ():
+            used = slice(tried + _BEYOND)
+            soft = np.sqrt(eigenvalues[used] + max(eigenvalues[min(tried, len(eigenvalues)) - 1], _ZERO))
+            means = KMeans(tried, n_init=10, random_state=0)  # the same every time
+            parts = _ranked(means.fit_predict(normalize(vectors[:, used] / soft)))
+            enough = np.sort(np.bincount(parts))[::-1][k - 1 : k].min(initial=n_points) >= self.min_share * n_points / k
+            if enough or tried == k:
+                best = parts
+            if enough:
+                break
+        return np.where(best < k, best, -1)
+
+
+def _number(strengths: dict[int, float]) -> tuple[int, ClusterStatus]:
+    """The finest division that stands out; else the best, or one piece."""
+    if standing := [k for k, strength in strengths.items() if strength >= _STANDS_OUT]:
+        return max(standing), ClusterStatus.STAND_OUT
+    best = max(strengths, key=strengths.__getitem__, default=1)
+    return (best, ClusterStatus.NO_GAP) if strengths.get(best, 0.0) >= _ONE_PIECE else (1, ClusterStatus.ONE_PIECE)
+
+
+def _exceeds(value: Any, most: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and value > most
+
+
+def _ranked(labels: np.ndarray) -> np.ndarray:
+    """The same groups numbered by size, the largest being 0, without gaps."""
+    _, labels, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    return np.argsort(np.argsort(-sizes, kind="stable"))[labels]
+
+
+def _joined(labels: np.ndarray, built: BuiltGraph) -> np.ndarray:
+    """Labels with those of outliers, −1, from their neighbors: step by step along the graph, then by distance."""
+    if labels.min() >= 0:
+        return labels
+    labels, P = labels.copy(), built.kernel.transition()
+    while (left := np.flatnonzero(labels < 0)).size:
+        votes = P[left] @ np.eye(labels.max() + 2)[labels][:, :-1]
+        reached = votes.max(axis=1) > 0
+        if not reached.any():
+            break
+        labels[left[reached]] = votes[reached].argmax(axis=1)
+    inside = np.flatnonzero(labels >= 0)
+    if left.size and built.points is not None:
+        labels[left] = labels[inside[pairwise_distances_argmin(built.points[left], built.points[inside])]]
+    elif left.size:  # no distance tells where these belong
+        labels[left] = np.bincount(labels[inside]).argmax()
+    return labels
