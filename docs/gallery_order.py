@@ -5,6 +5,7 @@ ORDER = (
     "plot_displays.py",
     "plot_swiss_roll.py",
     "plot_torus_metric.py",
+    "plot_clusters.py",
     "plot_few_labels.py",
     "plot_choose_parameters.py",
     "plot_single_cells.py",

@@ -4,6 +4,7 @@
 `select`       ``uns["geolap"]``: the bandwidth and how it was chosen
 `neighbors`    ``obsp["distances"]``, ``obsp["connectivities"]``, ``uns["neighbors"]``: a graph that scanpy's tools use
 `embed`        ``obsm["X_geolap"]``: a map, with its eigenvalues in ``uns["geolap"]["map"]``
+`cluster`      ``obs["geolap"]``: clusters, with their number and status in ``uns["geolap"]["clusters"]``
 =============  ======================================================================================================
 
 Only numbers, strings, arrays and dictionaries of them are written: ``adata.write_h5ad`` can store them, and `selection`
@@ -314,7 +315,7 @@ def cluster(
     >>> adata.uns["geolap"]["clusters"]["status"]
     'stand_out'
     """
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
     X, origin = _representation(adata, use_rep, n_pcs)
     given = dict(params)

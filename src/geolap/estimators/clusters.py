@@ -11,12 +11,13 @@ How many?  Parts S have conductances
 
 .. math:: φ(S) = \\frac{Σ_{i ∈ S, j ∉ S} W'_{ij}}{Σ_{i ∈ S} d'_i}
 
-and Peng, Sun & Zanetti (2017) prove that spectral clustering finds k of them where
+and spectral clustering provably finds k of them where
 
 .. math:: Υ(k) = λ_{k+1} / \\max_S φ(S)
 
-is large: each hangs together better than it hangs on the others.  One piece, cut anywhere, has Υ of about one or less.  The
-parts are read from k eigenvectors by pivoted QR (Damle, Minden & Ying 2019).
+is large (Peng, Sun & Zanetti 2017): each hangs together better than it hangs on the others.  One piece, cut anywhere, has Υ
+of about one or less.  The parts are read from k eigenvectors by pivoted QR (Damle, Minden & Ying 2019).  Where none stand
+out, the mean of φ takes the place of its maximum (Kolev & Mehlhorn 2016), for a guess.
 
 Sparse places make small parts that hang on by a thread, or by none.  These are no clusters: a cluster holds at least a tenth
 of an equal share of the points, more parts are made until there are k such, and the others go where most of their neighbors
@@ -47,9 +48,10 @@ from .base import GraphEstimator, documented
 
 __all__ = ["ClusterStatus", "LaplacianClustering"]
 
-# Υ from which clusters stand out: shapes of one piece (segment, strip, sphere, torus, normal clouds, …) had at most 1.5 and
-# separated ones at least 4.5.  Below the smaller number nothing speaks for a division.
-_STANDS_OUT, _ONE_PIECE = 3.0, 1.0
+# Υ from which clusters stand out: shapes of one piece had at most 2.2 (sampled segments; strip, sphere, torus, swiss roll,
+# hourglass and normal clouds in 2 to 50 dimensions 1.5), separated ones at least 4.5.  And Υ with the mean, below which
+# nothing speaks for a division: one piece in many dimensions had up to 1.3.
+_STANDS_OUT, _ONE_PIECE = 3.0, 1.3
 # Parts that may turn out to be outliers, eigenvectors beyond the number of parts, and what counts as an eigenvalue of 0.
 _SPARE, _BEYOND, _ZERO = 10, 5, 1e-9
 
@@ -60,11 +62,11 @@ class ClusterStatus(Told):
     GIVEN = Sentence("The number of clusters is as given.")
     STAND_OUT = Sentence("Clusters stand out: each hangs together far better than it hangs on the others.")
     NO_GAP = Sentence(
-        "No gap: parts differ, but none stands out from the others, so that their number is a matter of choice. Set "
-        "{n_clusters} to what the purpose needs."
+        "No gap: there are parts, but they run into one another, so that their number is a guess. Set {n_clusters} to what "
+        "the purpose needs."
     )
     ONE_PIECE = Sentence(
-        "One piece: wherever it is cut, its parts hang on one another as well as they hang together. Set {n_clusters} to "
+        "One piece: wherever it is cut, the parts hang on one another as well as they hang together. Set {n_clusters} to "
         "divide it all the same."
     )
 
@@ -74,8 +76,8 @@ class ClusterStatus(Told):
 class LaplacianClustering(ClusterMixin, GraphEstimator):
     """Clusters of any shape, from the smoothest eigenvectors of the graph; their number too, with a reason.
 
-    Unlike scikit-learn's SpectralClustering, it weighs neighbors, at a scale that the geometry of the data sets, says how many
-    clusters stand out, makes no clusters of outliers, and labels new points.
+    Unlike scikit-learn's SpectralClustering, it weighs neighbors at a scale that geometry sets, says how many clusters stand
+    out, makes no clusters of outliers, and labels new points.
 
     Parameters
     ----------
@@ -116,7 +118,8 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
 
     References
     ----------
-    R. Peng, H. Sun & L. Zanetti, "Partitioning well-clustered graphs: spectral clustering works!", SIAM J. Comput. 46 (2017).
+    R. Peng, H. Sun & L. Zanetti, "Partitioning well-clustered graphs: spectral clustering works!", SIAM J. Comput. 2017.
+    P. Kolev & K. Mehlhorn, "A note on spectral clustering", ESA 2016.
 
     Examples
     --------
@@ -128,8 +131,8 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
     2
     >>> print(clustering.status_)
     Clusters stand out: each hangs together far better than it hangs on the others.
-    >>> clustering.predict([[0.0, 1.0], [1.0, -0.5]]).tolist()
-    [0, 1]
+    >>> clustering.predict(X[:3]).tolist() == clustering.labels_[:3].tolist()
+    True
     """
 
     n_clusters: int | None = None
@@ -165,8 +168,9 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
         spectrum = smooth_spectrum(graph, n_vectors, markov=True, n_jobs=self.n_jobs)
         eigenvalues = 0.25 * graph.bandwidth**2 * spectrum.eigenvalues
         vectors = spectrum.vectors * np.sqrt(spectrum.mass)[:, None]
-        self.strengths_ = {} if self.n_clusters is not None else self._strengths(graph, eigenvalues, vectors, n)
-        k, self.status_ = (self.n_clusters, ClusterStatus.GIVEN) if self.n_clusters else _number(self.strengths_)
+        strengths = {} if self.n_clusters is not None else self._strengths(graph, eigenvalues, vectors, n)
+        k, self.status_ = (self.n_clusters, ClusterStatus.GIVEN) if self.n_clusters else _number(strengths)
+        self.strengths_ = {tried: strength for tried, (strength, _) in strengths.items()}
         labels = np.full(n, -1)
         labels[core] = self._divided(eigenvalues, vectors, k, n)
         self._built, self.eigenvalues_ = built, eigenvalues
@@ -197,7 +201,7 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
             spec = replace(spec, n_neighbors=None, local_scale=None)
         elif self.neighbors is not None:
             spec = replace(spec, n_neighbors=None)
-        few = {name: most for name in ("n_neighbors", "local_scale") if _exceeds(getattr(spec, name), most)}
+        few: dict[str, Any] = {name: most for name in ("n_neighbors", "local_scale") if _exceeds(getattr(spec, name), most)}
         return replace(spec, **few).filled()
 
     def _core(self, graph: KernelGraph) -> tuple[np.ndarray, KernelGraph]:
@@ -211,9 +215,9 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
 
     def _strengths(
         self, graph: KernelGraph, eigenvalues: np.ndarray, vectors: np.ndarray, n_points: int
-    ) -> dict[int, float]:
-        """Υ for each number of parts that are large enough."""
-        strengths: dict[int, float] = {}
+    ) -> dict[int, tuple[float, float]]:
+        """Υ for each number of parts that are large enough: with the largest of their conductances, and with the mean."""
+        strengths: dict[int, tuple[float, float]] = {}
         mass, P = graph.renormalized_degrees, graph.transition()
         for tried in range(2, len(eigenvalues)):
             labels = _ranked(cluster_qr(normalize(vectors[:, :tried])))
@@ -223,9 +227,9 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
                 break
             if k > 1:
                 member = np.eye(len(sizes))[labels][:, :k]
-                conductance = 1.0 - (mass @ (member * (P @ member))) / (mass @ member)
-                strength = float(eigenvalues[tried] / max(conductance.max(), _ZERO))
-                strengths[k] = max(strength, strengths.get(k, 0.0))
+                conductance = np.maximum(1.0 - (mass @ (member * (P @ member))) / (mass @ member), _ZERO)
+                found = float(eigenvalues[tried] / conductance.max()), float(eigenvalues[tried] / conductance.mean())
+                strengths[k] = max(found, strengths.get(k, found))
         return strengths
 
     def _divided(self, eigenvalues: np.ndarray, vectors: np.ndarray, k: int, n_points: int) -> np.ndarray:
@@ -244,16 +248,16 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
         return np.where(best < k, best, -1)
 
 
-def _number(strengths: dict[int, float]) -> tuple[int, ClusterStatus]:
+def _number(strengths: dict[int, tuple[float, float]]) -> tuple[int, ClusterStatus]:
     """The finest division that stands out; else the best, or one piece."""
-    if standing := [k for k, strength in strengths.items() if strength >= _STANDS_OUT]:
+    if standing := [k for k, (strength, _) in strengths.items() if strength >= _STANDS_OUT]:
         return max(standing), ClusterStatus.STAND_OUT
-    best = max(strengths, key=strengths.__getitem__, default=1)
-    return (best, ClusterStatus.NO_GAP) if strengths.get(best, 0.0) >= _ONE_PIECE else (1, ClusterStatus.ONE_PIECE)
+    mean, best = max(((mean, k) for k, (_, mean) in strengths.items()), default=(0.0, 1))
+    return (best, ClusterStatus.NO_GAP) if mean >= _ONE_PIECE else (1, ClusterStatus.ONE_PIECE)
 
 
 def _exceeds(value: Any, most: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and value > most
+    return isinstance(value, int | np.integer) and bool(value > most)
 
 
 def _ranked(labels: np.ndarray) -> np.ndarray:
