@@ -293,7 +293,7 @@ def reproduce(
     run: Run,
     what: Annotated[
         str,
-        Choice(("figure1", "figure2", "figure3", "table1", "table2", "truth", "all")),
+        Choice(("figure1", "figure2", "figure3", "table1", "table2", "truth", "graphs", "all")),
         typer.Argument(help="Which figure or table of the paper."),
     ],
     quick: Annotated[bool, option("Fewer and smaller samples: three minutes for all, not an hour.", "--quick")] = False,

@@ -48,9 +48,9 @@ from .base import GraphEstimator, documented
 
 __all__ = ["ClusterStatus", "LaplacianClustering"]
 
-# Υ from which clusters stand out: shapes of one piece had at most 2.2 (sampled segments; strip, sphere, torus, swiss roll,
-# hourglass and normal clouds in 2 to 50 dimensions 1.5), separated ones at least 4.5.  And Υ with the mean, below which
-# nothing speaks for a division: one piece in many dimensions had up to 1.3.
+# Υ from which clusters stand out: shapes of one piece had at most 2.1 (segment, strip, sphere, torus, swiss roll, hourglass,
+# normal clouds in 2 to 50 dimensions, …), separated clusters at least 3.5.  And Υ with the mean, below which nothing speaks
+# for a division: one piece in many dimensions had about 1.3.
 _STANDS_OUT, _ONE_PIECE = 3.0, 1.3
 # Parts that may turn out to be outliers, eigenvectors beyond the number of parts, and what counts as an eigenvalue of 0.
 _SPARE, _BEYOND, _ZERO = 10, 5, 1e-9

