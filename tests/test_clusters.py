@@ -77,6 +77,14 @@ def test_outliers_join_the_cluster_of_their_neighbors(n_clusters):
     np.testing.assert_array_equal(model.labels_[300:], expected)
 
 
+def test_duplicates_are_no_clusters():
+    X, y = three_blobs()
+    X, y = np.vstack([X, np.repeat(X[:4], 30, axis=0)]), np.concatenate([y, np.repeat(y[:4], 30)])
+    model = LaplacianClustering(random_state=0).fit(X)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
 def test_outliers_are_clusters_if_that_is_asked_for():
     X, _ = three_blobs()
     far = np.array([[40.0, 0.0], [40.1, 0.0], [40.0, 0.1]])

@@ -20,8 +20,8 @@ of about one or less.  The parts are read from k eigenvectors by pivoted QR (Dam
 out, the mean of φ takes the place of its maximum (Kolev & Mehlhorn 2016), for a guess.
 
 Sparse places make small parts that hang on by a thread, or by none.  These are no clusters: a cluster holds at least a tenth
-of an equal share of the points, more parts are made until there are k such, and the others go where most of their neighbors
-are.
+of an equal share of the points, duplicates counted once; more parts are made until there are k such, and the others go where
+most of their neighbors are.
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
@@ -90,8 +90,8 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
     local_scale : int, "regional", LocalScale or None, default 7
         How the bandwidth varies, as in the parameter of the same name below; None for the same everywhere.
     min_share : float, default 0.1
-        What a cluster must hold, as a share of n_points / n_clusters.  Smaller parts are outliers and go where most of their
-        neighbors are; 0 lets them be clusters.
+        What a cluster must hold, as a share of n_points / n_clusters, duplicates counted once.  Smaller parts are outliers
+        and go where most of their neighbors are; 0 lets them be clusters.
     max_clusters : int, default 15
         The most that are looked for if ``n_clusters`` is not given.
     self_weights : bool, default True
@@ -163,16 +163,17 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
                 )
             )
         built = self._build(data, y)
-        core, graph = self._core(built.kernel)
+        places = _places(built)
+        core, graph = self._core(built.kernel, places)
         n_vectors = min((self.n_clusters or self.max_clusters) + _SPARE + _BEYOND, len(core))
         spectrum = smooth_spectrum(graph, n_vectors, markov=True, n_jobs=self.n_jobs)
         eigenvalues = 0.25 * graph.bandwidth**2 * spectrum.eigenvalues
         vectors = spectrum.vectors * np.sqrt(spectrum.mass)[:, None]
-        strengths = {} if self.n_clusters is not None else self._strengths(graph, eigenvalues, vectors, n)
+        strengths = {} if self.n_clusters is not None else self._strengths(graph, eigenvalues, vectors, places[core])
         k, self.status_ = (self.n_clusters, ClusterStatus.GIVEN) if self.n_clusters else _number(strengths)
         self.strengths_ = {tried: strength for tried, (strength, _) in strengths.items()}
         labels = np.full(n, -1)
-        labels[core] = self._divided(eigenvalues, vectors, k, n)
+        labels[core] = self._divided(eigenvalues, vectors, k, places[core])
         self._built, self.eigenvalues_ = built, eigenvalues
         self.n_outliers_ = int((labels < 0).sum())
         self.labels_ = _ranked(_joined(labels, built))
@@ -204,25 +205,26 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
         few: dict[str, Any] = {name: most for name in ("n_neighbors", "local_scale") if _exceeds(getattr(spec, name), most)}
         return replace(spec, **few).filled()
 
-    def _core(self, graph: KernelGraph) -> tuple[np.ndarray, KernelGraph]:
+    def _core(self, graph: KernelGraph, places: np.ndarray) -> tuple[np.ndarray, KernelGraph]:
         """The points in components that are large enough for a cluster, and their graph."""
         n, k = graph.n_points, self.n_clusters
         components = graph_components(graph)
-        core = np.flatnonzero(np.bincount(components)[components] >= self.min_share * n / (k or self.max_clusters))
+        enough = self.min_share * places.sum() / (k or self.max_clusters)
+        core = np.flatnonzero(np.bincount(components, places)[components] >= enough)
         if len(core) == n or len(core) < max(k or 0, 3):
             return np.arange(n), graph
         return core, graph.restricted(core)
 
     def _strengths(
-        self, graph: KernelGraph, eigenvalues: np.ndarray, vectors: np.ndarray, n_points: int
+        self, graph: KernelGraph, eigenvalues: np.ndarray, vectors: np.ndarray, places: np.ndarray
     ) -> dict[int, tuple[float, float]]:
         """Υ for each number of parts that are large enough: with the largest of their conductances, and with the mean."""
         strengths: dict[int, tuple[float, float]] = {}
         mass, P = graph.renormalized_degrees, graph.transition()
         for tried in range(2, len(eigenvalues)):
-            labels = _ranked(cluster_qr(normalize(vectors[:, :tried])))
-            sizes = np.bincount(labels)
-            k = int((sizes >= self.min_share * n_points / tried).sum())
+            labels = _ranked(cluster_qr(normalize(vectors[:, :tried])), places)
+            sizes = np.bincount(labels, places)
+            k = int((sizes >= self.min_share * places.sum() / tried).sum())
             if k > self.max_clusters:
                 break
             if k > 1:
@@ -232,15 +234,15 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
                 strengths[k] = max(found, strengths.get(k, found))
         return strengths
 
-    def _divided(self, eigenvalues: np.ndarray, vectors: np.ndarray, k: int, n_points: int) -> np.ndarray:
+    def _divided(self, eigenvalues: np.ndarray, vectors: np.ndarray, k: int, places: np.ndarray) -> np.ndarray:
         """Clusters of the points of the core, −1 for outliers: parts until k are large enough, or else the k largest."""
         best = np.zeros(len(vectors), dtype=int)
         for tried in range(k, min(k + _SPARE, len(vectors)) + 1) if k > 1 else ():
             used = slice(tried + _BEYOND)
             soft = np.sqrt(eigenvalues[used] + max(eigenvalues[min(tried, len(eigenvalues)) - 1], _ZERO))
             means = KMeans(tried, n_init=10, random_state=0)  # the same every time
-            parts = _ranked(means.fit_predict(normalize(vectors[:, used] / soft)))
-            enough = np.sort(np.bincount(parts))[::-1][k - 1 : k].min(initial=n_points) >= self.min_share * n_points / k
+            parts = _ranked(means.fit_predict(normalize(vectors[:, used] / soft)), places)
+            enough = (np.bincount(parts, places) >= self.min_share * places.sum() / k).sum() >= k
             if enough or tried == k:
                 best = parts
             if enough:
@@ -260,10 +262,18 @@ def _exceeds(value: Any, most: int) -> bool:
     return isinstance(value, int | np.integer) and bool(value > most)
 
 
-def _ranked(labels: np.ndarray) -> np.ndarray:
-    """The same groups numbered by size, the largest being 0, without gaps."""
-    _, labels, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    return np.argsort(np.argsort(-sizes, kind="stable"))[labels]
+def _places(built: BuiltGraph) -> np.ndarray:
+    """What each point counts for: duplicates together for one, so that they are no cluster of their own."""
+    if built.points is None:
+        return np.ones(built.kernel.n_points)
+    _, place, counts = np.unique(built.points, axis=0, return_inverse=True, return_counts=True)
+    return 1.0 / counts[place]
+
+
+def _ranked(labels: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
+    """The same groups numbered by size, by default in points, the largest being 0, without gaps."""
+    _, labels = np.unique(labels, return_inverse=True)
+    return np.argsort(np.argsort(-np.bincount(labels, places), kind="stable"))[labels]
 
 
 def _joined(labels: np.ndarray, built: BuiltGraph) -> np.ndarray:
