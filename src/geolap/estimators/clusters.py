@@ -71,24 +71,34 @@ class ClusterStatus(Told):
     )
 
 
-@documented
+def _documented(cls: type) -> Any:
+    """The documentation of graphs, with the defaults of this estimator."""
+    own = {
+        "renormalization : float, default 1.0": "renormalization : float, default 0.5",
+        "n_neighbors : int, optional": "n_neighbors : int or None, default 10",
+        '"regional" or LocalScale, optional': '"regional", LocalScale or None, default 7',
+    }
+    documented(cls)
+    for common, text in own.items():
+        cls.__doc__ = (cls.__doc__ or "").replace(common, text)
+    return cls
+
+
+@_documented
 @dataclass(eq=False, repr=False)
 class LaplacianClustering(ClusterMixin, GraphEstimator):
     """Clusters of any shape, from the smoothest eigenvectors of the graph; their number too, with a reason.
 
     Unlike scikit-learn's SpectralClustering, it weighs neighbors at a scale that geometry sets, says how many clusters stand
-    out, makes no clusters of outliers, and labels new points.
+    out, makes no clusters of outliers, and labels new points.  By default it joins 10 neighbors (all, if there are fewer) with
+    local scales, and λ = 1/2 leaves enough of the density for valleys between clusters to count.  Where ``neighbors`` or
+    distances say which points are joined, ``n_neighbors`` is not used.
 
     Parameters
     ----------
     n_clusters : int, optional
         By default as many as stand out, see ``status_``.
     <bandwidth>
-    n_neighbors : int or None, default 10
-        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of); None joins
-        all pairs.  Not used where ``neighbors`` or ``metric="precomputed"`` say which points are joined.
-    local_scale : int, "regional", LocalScale or None, default 7
-        How the bandwidth varies, as in the parameter of the same name below; None for the same everywhere.
     min_share : float, default 0.1
         What a cluster must hold, as a share of n_points / n_clusters, duplicates counted once.  Smaller parts are outliers
         and go where most of their neighbors are; 0 lets them be clusters.
@@ -96,9 +106,6 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
         The most that are looked for if ``n_clusters`` is not given.
     self_weights : bool, default True
         Whether W_ii = 1 or 0.
-    renormalization : float, default 0.5
-        λ, the power of the degrees divided out of the weights.  1/2 leaves enough of the density for valleys between
-        clusters to count.
     <parameters of the graph>
 
     Attributes
@@ -229,7 +236,8 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
                 break
             if k > 1:
                 member = np.eye(len(sizes))[labels][:, :k]
-                conductance = np.maximum(1.0 - (mass @ (member * (P @ member))) / (mass @ member), _ZERO)
+                volume = np.maximum(mass @ member, np.finfo(float).tiny)
+                conductance = np.maximum(1.0 - (mass @ (member * (P @ member))) / volume, _ZERO)
                 found = float(eigenvalues[tried] / conductance.max()), float(eigenvalues[tried] / conductance.mean())
                 strengths[k] = max(found, strengths.get(k, found))
         return strengths
