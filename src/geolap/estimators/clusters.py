@@ -90,7 +90,7 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
     """Clusters of any shape, from the smoothest eigenvectors of the graph; their number too, with a reason.
 
     Unlike scikit-learn's SpectralClustering, it weighs neighbors at a scale that geometry sets, says how many clusters stand
-    out, makes no clusters of outliers, and labels new points.  By default it joins 10 neighbors (all, if there are fewer) with
+    out, makes no clusters of outliers, and labels new points.  It joins 10 neighbors (all, if there are fewer) with
     local scales, and λ = 1/2 leaves enough of the density for valleys between clusters to count.  Where ``neighbors`` or
     distances say which points are joined, ``n_neighbors`` is not used.
 
