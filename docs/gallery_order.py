@@ -7,6 +7,7 @@ ORDER = (
     "plot_coordinates.py",
     "plot_calibration.py",
     "plot_torus_metric.py",
+    "plot_clusters.py",
     "plot_few_labels.py",
     "plot_choose_parameters.py",
     "plot_single_cells.py",

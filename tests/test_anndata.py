@@ -43,6 +43,21 @@ def test_everything_survives_a_file(cells, tmp_path):
     assert (read.obsp["connectivities"] != cells.obsp["connectivities"]).nnz == 0
 
 
+def test_clusters_are_categories_and_survive_a_file(cells, tmp_path):
+    geolap.anndata.cluster(cells, 8, n_pcs=20, key_added="parts", random_state=0)
+    plain = geolap.LaplacianClustering(8, random_state=0).fit(CELLS.obsm["X_pca"][:, :20])
+    assert_array_equal(cells.obs["parts"].cat.codes, plain.labels_)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    read = ad.read_h5ad(tmp_path / "cells.h5ad")
+    assert_array_equal(read.obs["parts"].cat.codes, plain.labels_)
+    assert read.uns["parts"]["clusters"]["status"] == "given"
+    assert geolap.anndata.selection(read, "parts").bandwidth == plain.bandwidth_
+    geolap.anndata.cluster(cells, neighbors_key="neighbors", random_state=0)
+    assert cells.uns["geolap"]["clusters"]["n_clusters"] == cells.obs["geolap"].nunique()
+    with pytest.raises(TypeError, match="LaplacianClustering takes the parameters"):
+        geolap.anndata.cluster(cells, colour=3)
+
+
 def test_rules_without_interval_or_minima_are_written_too(cells, tmp_path):
     geolap.anndata.select(cells, "median")
     cells.write_h5ad(tmp_path / "cells.h5ad")

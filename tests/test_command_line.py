@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 import geolap
@@ -253,6 +255,23 @@ def test_points_are_classified_from_the_labels_of_a_few(run, sphere, tmp_path):
     assert document["result"]["transduction"] == found["class"].tolist()
 
 
+def test_clusters_are_written_and_told(run, tmp_path):
+    X, truth = make_blobs(150, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(kind=np.array(["x", "y", "z"])[truth])
+    frame.to_csv(tmp_path / "blobs.csv", index=False)
+    code, out, _ = run("cluster", tmp_path / "blobs.csv", "--labels", "kind", "-o", tmp_path / "c.csv")
+    assert code == 0
+    assert "Clusters stand out" in out
+    found = pd.read_csv(tmp_path / "c.csv")
+    assert list(found.columns) == ["kind", "cluster"]
+    assert adjusted_rand_score(truth, found["cluster"]) > 0.98
+    result = json.loads(run("cluster", tmp_path / "blobs.csv", "--labels", "kind", "--json")[1])["result"]
+    assert result["labels"] == found["cluster"].tolist()
+    assert (result["n_clusters"], result["status"], sum(result["sizes"])) == (3, "stand_out", 150)
+    given = json.loads(run("cluster", tmp_path / "blobs.csv", "--drop", "kind", "--json", "-k", 2)[1])["result"]
+    assert (given["n_clusters"], given["status"], given["n_neighbors"]) == (2, "given", 10)
+
+
 def test_the_laplacian_annihilates_constants(run, sphere, tmp_path):
     assert run("laplacian", sphere, "-o", tmp_path / "L.npz", "--bandwidth", 0.5, "--cutoff", 3)[0] == 0
     L = sparse.load_npz(tmp_path / "L.npz")
@@ -311,6 +330,7 @@ def test_warnings_are_lines(run, tmp_path):
         (("embed", "{file}", "-o", "-", "--local-scale", "wide"), "--local-scale must be"),
         (("embed", "{file}", "-o", "-", "-d", "1000"), "--n-components must be less"),
         (("laplacian", "{file}", "-o", "-"), "name a file"),
+        (("cluster", "{file}", "-k", "1000"), "--n-clusters must be at most the number of points"),
         (("classify", "{file}", "--labels", "city"), "at least two classes"),
         (("classify", "{file}", "--labels", "x0"), "fractions"),
         (("select", "/"), "it is a folder"),
@@ -374,7 +394,7 @@ def test_choices_are_those_of_the_library():
         geolap.forecast((100, 3), engine=engine)
 
 
-@pytest.mark.parametrize("name", ["select", "compare", "embed", "classify", "laplacian", "reproduce", "demo"])
+@pytest.mark.parametrize("name", ["select", "compare", "embed", "cluster", "classify", "laplacian", "reproduce", "demo"])
 def test_every_command_has_help(name, run):
     code, out, _ = run(name, "--help")
     assert code == 0

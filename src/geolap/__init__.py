@@ -33,6 +33,7 @@ _PUBLIC = {
     "estimators.maps": ("LaplacianEigenmap", "DiffusionMap"),
     "estimators.coordinates": ("independent_coordinates", "IndependentCoordinates", "CoordinateSet"),
     "estimators.riemannian": ("riemannian_metric", "RiemannianMetric"),
+    "estimators.clusters": ("LaplacianClustering", "ClusterStatus"),
     "estimators.labels": ("LaplacianClassifier", "LaplacianRegressor"),
     "selectors.joint_search": ("ConsistencySearch", "Gain"),
     "experiments": (),
@@ -57,6 +58,8 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .dimension import dimension_range as dimension_range
     from .dimension import intrinsic_dimension as intrinsic_dimension
     from .engines import Cost as Cost
+    from .estimators.clusters import ClusterStatus as ClusterStatus
+    from .estimators.clusters import LaplacianClustering as LaplacianClustering
     from .estimators.coordinates import CoordinateSet as CoordinateSet
     from .estimators.coordinates import IndependentCoordinates as IndependentCoordinates
     from .estimators.coordinates import independent_coordinates as independent_coordinates

@@ -4,6 +4,7 @@
 `select`       ``uns["geolap"]``: the bandwidth and how it was chosen
 `neighbors`    ``obsp["distances"]``, ``obsp["connectivities"]``, ``uns["neighbors"]``: a graph that scanpy's tools use
 `embed`        ``obsm["X_geolap"]``: a map, with its eigenvalues in ``uns["geolap"]["map"]``
+`cluster`      ``obs["geolap"]``: clusters, with their number and status in ``uns["geolap"]["clusters"]``
 =============  ======================================================================================================
 
 Only numbers, strings, arrays and dictionaries of them are written: ``adata.write_h5ad`` can store them, and `selection`
@@ -20,6 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from .engines.base import NO_NEIGHBORS
+from .estimators.clusters import LaplacianClustering
 from .estimators.laplacian import GraphLaplacian
 from .estimators.maps import DiffusionMap, LaplacianEigenmap
 from .graphs.neighbors import nearest_neighbors
@@ -34,7 +36,7 @@ from .validation import check_choice, check_number
 if TYPE_CHECKING:
     from anndata import AnnData  # type: ignore[import-untyped]
 
-__all__ = ["embed", "neighbors", "select", "selection"]
+__all__ = ["cluster", "embed", "neighbors", "select", "selection"]
 
 _MAPS = {"eigenmap": LaplacianEigenmap, "diffusion_map": DiffusionMap}
 # As in scanpy: up to this many variables X itself is used, beyond it principal components.
@@ -259,12 +261,7 @@ def embed(
     given = dict(params)
     if neighbors_key is not None:
         given["neighbors"] = _distances(adata, neighbors_key)
-    known = _MAPS[method]().get_params()
-    unknown = sorted(set(params) - set(known))
-    if unknown:
-        raise TypeError(
-            f"Method {method!r} takes the parameters {', '.join(known)}; {', '.join(unknown)} was given: leave it out."
-        )
+    _check_known(f"Method {method!r}", _MAPS[method], params)
     model = _MAPS[method](n_components, **given).fit(X)
     told = {**origin, "neighbors_key": neighbors_key, "n_components": n_components, **params}
     record = dict(adata.uns.get(key_added, {})) if model.selection_ is None else _record(model.selection_, told)
@@ -277,6 +274,77 @@ def embed(
         "params": _plain(told),
     }
     adata.obsm[f"X_{key_added}"], adata.uns[key_added] = model.embedding_, record
+
+
+def cluster(
+    adata: "AnnData",
+    n_clusters: int | None = None,
+    *,
+    use_rep: str | None = None,
+    n_pcs: int | None = None,
+    neighbors_key: str | None = None,
+    key_added: str = "geolap",
+    **params: Any,
+) -> None:
+    """Divide the observations into clusters, and write these into ``adata.obs[key_added]`` as categories.
+
+    Their number, how it was found, eigenvalues and parameters go into ``adata.uns[key_added]["clusters"]``.  Unless a
+    bandwidth is given, it is selected for the graph and written as `select` writes it.
+
+    Parameters
+    ----------
+    adata : AnnData
+    n_clusters : int, optional
+        By default as many as stand out, see `geolap.LaplacianClustering`.
+    use_rep, n_pcs, key_added : optional
+        As in `select`.
+    neighbors_key : str, optional
+        Use the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) instead of 10 nearest
+        neighbors.
+    **params
+        Parameters of `geolap.LaplacianClustering`, for instance ``min_share`` and ``random_state``.
+
+    Examples
+    --------
+    >>> import anndata, geolap
+    >>> from sklearn.datasets import make_blobs
+    >>> X, _ = make_blobs(300, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    >>> adata = anndata.AnnData(X)
+    >>> geolap.anndata.cluster(adata, random_state=0)
+    >>> adata.obs["geolap"].cat.categories.tolist()
+    ['0', '1', '2']
+    >>> adata.uns["geolap"]["clusters"]["status"]
+    'stand_out'
+    """
+    import pandas as pd  # type: ignore[import-untyped]
+
+    X, origin = _representation(adata, use_rep, n_pcs)
+    given = dict(params)
+    if neighbors_key is not None:
+        given["neighbors"] = _distances(adata, neighbors_key)
+    _check_known("LaplacianClustering", LaplacianClustering, params)
+    model = LaplacianClustering(n_clusters, **given).fit(X)
+    told = {**origin, "neighbors_key": neighbors_key, "n_clusters": n_clusters, **params}
+    record = dict(adata.uns.get(key_added, {})) if model.selection_ is None else _record(model.selection_, told)
+    record["clusters"] = {
+        "n_clusters": model.n_clusters_,
+        "status": model.status_.name.lower(),
+        "outliers": model.n_outliers_,
+        "bandwidth": model.bandwidth_,
+        "eigenvalues": model.eigenvalues_,
+        "params": _plain(told),
+    }
+    categories = [str(k) for k in range(model.n_clusters_)]
+    adata.obs[key_added] = pd.Categorical.from_codes(model.labels_, categories)
+    adata.uns[key_added] = record
+
+
+def _check_known(what: str, kind: type, params: Mapping[str, Any]) -> None:
+    """Parameters must be those of an estimator."""
+    known = kind().get_params()
+    unknown = sorted(set(params) - set(known))
+    if unknown:
+        raise TypeError(f"{what} takes the parameters {', '.join(known)}; {', '.join(unknown)} was given: leave it out.")
 
 
 def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) -> tuple[np.ndarray, dict[str, Any]]:

@@ -11,7 +11,7 @@ from .neighborhoods import Neighborhoods
 from .sentences import Remark, Sentence, python_name
 from .shown import Carded, Paged, Plotted
 
-__all__ = ["TURNING", "Minimum", "Selection", "Status", "UnresolvedWarning", "Verdict"]
+__all__ = ["TURNING", "Minimum", "Selection", "Status", "Told", "UnresolvedWarning", "Verdict"]
 
 # A distortion from which the metrics differ too much to be called consistent, and effective neighbors of the sparsest tenth
 # of the points below which parts of the data have a scale of their own.
@@ -22,14 +22,14 @@ class UnresolvedWarning(UserWarning):
     """An estimator needs more than its bandwidth gives: see `Selection.verdict`."""
 
 
-class _Told(Enum):
+class Told(Enum):
     """An enumeration that prints as its sentence."""
 
     def __str__(self) -> str:
         return self.value
 
 
-class Verdict(_Told):
+class Verdict(Told):
     """What a selected bandwidth may be used for; the value is the `Sentence` to print."""
 
     RESOLVED = Sentence(
@@ -42,7 +42,7 @@ class Verdict(_Told):
     NOT_FOUND = Sentence("Not found: nothing tells that this bandwidth suits the data.")
 
 
-class Status(_Told):
+class Status(Told):
     """How the search for a bandwidth ended; the value is the `Sentence` to print."""
 
     INTERIOR = Sentence("A clear minimum inside the searched range.")

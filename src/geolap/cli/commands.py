@@ -5,7 +5,21 @@ from typing import Annotated, Any
 import typer
 
 from ..choices import ENGINES, RULES
-from .options import Choice, File, Graph, Labels, Output, Reading, Report, Selecting, command, count, duration, option
+from .options import (
+    Choice,
+    File,
+    Graph,
+    Labels,
+    NeighborGraph,
+    Output,
+    Reading,
+    Report,
+    Selecting,
+    command,
+    count,
+    duration,
+    option,
+)
 from .preparing import (
     check_labels_given,
     check_outputs,
@@ -163,6 +177,64 @@ def embed(
 
 
 @command(app, epilog=_METHODS)
+def cluster(
+    run: Run,
+    file: File,
+    selecting: Selecting,
+    graph: NeighborGraph,
+    reading: Reading,
+    n_clusters: Annotated[
+        int | None, option("How many; by default as many as stand out.", "--n-clusters", "-k", min=1)
+    ] = None,
+    min_share: Annotated[
+        float, option("What a cluster must hold, as a share of points per cluster.", min=0, max=1, show_default=True)
+    ] = 0.1,
+    max_clusters: Annotated[int, option("The most to look for without --n-clusters.", min=2, show_default=True)] = 15,
+    labels: Annotated[
+        str | None, option("A column that is not used as a feature and is written beside the clusters.", metavar="COLUMN")
+    ] = None,
+    output: Annotated[
+        str | None, option("Where to write: .csv, .tsv, .npz, .parquet; - is standard output.", "--output", "-o")
+    ] = None,
+) -> Answer:
+    """Divide the points into clusters, and say how many there are."""
+    check_outputs(run, file, table=output)
+    table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
+    import numpy as np
+
+    from ..estimators.clusters import LaplacianClustering
+
+    parameters = graph_parameters(run, selecting, graph, table.labels)
+    parameters |= {"min_share": min_share, "max_clusters": max_clusters}
+    clustering = LaplacianClustering(n_clusters, **parameters).fit(table.points, table.labels)
+    found = clustering.labels_
+    beside = {} if labels is None else {"label" if labels in ("row", "cluster") else labels: table.labels}
+    write_columns(run, output, {**_row_names(table), **beside, "cluster": found})
+    sizes = np.bincount(found).tolist()
+    status = clustering.status_.value.named(run.named)
+    result = {
+        "output": output,
+        "n_clusters": clustering.n_clusters_,
+        "status": clustering.status_.name.lower(),
+        "status_text": status,
+        "sizes": sizes,
+        "n_outliers": clustering.n_outliers_,
+        "strengths": [{"n_clusters": k, "strength": s} for k, s in clustering.strengths_.items()],
+        "eigenvalues": clustering.eigenvalues_,
+        **described_graph(run, clustering),
+    }
+    if output is None:
+        result["labels"] = found
+    shown = [grid(("cluster", "points"), enumerate(sizes), words=("cluster",)), status]
+    if clustering.n_outliers_:
+        shown.append(f"Outliers that joined the clusters of their neighbors: {clustering.n_outliers_}.")
+    shown.append(f"Bandwidth {clustering.bandwidth_:.4g}.")
+    shown.append(f"Written to {output}." if output else "The cluster of every point: add -o clusters.csv.")
+    plain = None if output is not None else "\n".join(map(str, found))
+    return Answer(result, shown, plain, table, clustering.selection_, output)
+
+
+@command(app, epilog=_METHODS)
 def classify(
     run: Run,
     file: File,
@@ -246,7 +318,7 @@ def reproduce(
     run: Run,
     what: Annotated[
         str,
-        Choice(("figure1", "figure2", "figure3", "table1", "table2", "truth", "all")),
+        Choice(("figure1", "figure2", "figure3", "table1", "table2", "truth", "graphs", "all")),
         typer.Argument(help="Which figure or table of the paper."),
     ],
     quick: Annotated[bool, option("Fewer and smaller samples: three minutes for all, not an hour.", "--quick")] = False,

@@ -21,6 +21,7 @@ __all__ = [
     "File",
     "Graph",
     "Labels",
+    "NeighborGraph",
     "Output",
     "Reading",
     "Report",
@@ -155,6 +156,19 @@ class Graph:
         1.0
     )
     local_scale: Annotated[str | None, _graph("Let ε vary: with the distance to the k-th neighbor, or 'regional'.")] = None
+
+
+@dataclass(frozen=True)
+class NeighborGraph(Graph):
+    """Which graph is built for clusters."""
+
+    n_neighbors: Annotated[int, _graph("Join each point with its k nearest neighbors.", min=1, show_default=True)] = 10
+    renormalization: Annotated[float, _graph("λ: 1 removes the density of the points, 0 leaves it.", show_default=True)] = (
+        0.5
+    )
+    local_scale: Annotated[
+        str, _graph("How ε varies: with the distance to the k-th neighbor, or 'regional'.", show_default=True)
+    ] = "7"
 
 
 def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer]], None]:

@@ -53,7 +53,7 @@ _PARAMETERS = """    renormalization : float, default 1.0
     calibrate : bool
         Measure how far a walk on the graph goes on the data, divide L by that factor, and take the logarithm of the
         eigenvalues of P: eigenvalues, diffusion times and lengths are then those of the data (see `geolap.Calibration`).
-        True by default, but for labels, which do not depend on the scale of L.
+        True by default, but for labels and clusters, which do not depend on the scale of L.
     self_weights : bool, default False
         Whether W_ii = 1 or 0.
     metric : {"euclidean", "precomputed"}, default "euclidean"
@@ -166,6 +166,10 @@ class GraphEstimator(BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         return data
 
+    def _spec(self, n_points: int) -> FullSpec:
+        """Which graph the parameters mean."""
+        return GraphSpec.of(self).filled()
+
     def _build(self, data: Any, y: Any = None, *, n_landmarks: int | None = None) -> BuiltGraph:
         """The graph over the data, at the bandwidth that was given or is chosen for it, calibrated if it is to be."""
         check_choice("calibrate", self.calibrate, (True, False))
@@ -179,7 +183,7 @@ class GraphEstimator(BaseEstimator):
         return replace(built, kernel=calibrated(built.kernel, points))
 
     def _raw(self, data: Any, y: Any, *, n_landmarks: int | None) -> BuiltGraph:
-        spec = GraphSpec.of(self).filled()
+        spec = self._spec(data.shape[0])
         if n_landmarks is not None:
             _check_landmarks(n_landmarks, data, spec)
         if spec.metric == "precomputed":

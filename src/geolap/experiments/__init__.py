@@ -3,6 +3,7 @@
 from .figure1 import figure1
 from .figure2 import figure2
 from .figure3 import figure3
+from .graphs import graphs
 from .labels import run_sets
 from .reproduction import STUDIES, reproduce
 from .study import Claim, Study
@@ -16,6 +17,7 @@ __all__ = [
     "figure1",
     "figure2",
     "figure3",
+    "graphs",
     "reproduce",
     "run_sets",
     "table1",

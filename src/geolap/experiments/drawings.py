@@ -210,6 +210,23 @@ def _truth_calibrated(study: Study) -> "Figure":
     return figure
 
 
+def _graphs(study: Study) -> "Figure":
+    """What every graph is good for: values of all sets, and their mean."""
+    panels = {"clusters": "mutual information", "labels": "error in percent", "maps": "accuracy in percent"}
+    summary = study.tables["summary"]
+    figure = _panels(1, len(panels), 4 * len(panels), 4.4)
+    for ax, (name, unit) in zip(figure.axes, panels.items(), strict=True):
+        for k, row in enumerate(summary):
+            if row[name] is not None:
+                values = column(study.tables[name], row["graph"])
+                ax.plot(values, k + np.linspace(-0.25, 0.25, len(values)), ".", ms=4, color=_BLUE, alpha=0.5)
+                ax.plot([row[name]] * 2, [k - 0.4, k + 0.4], color=_BLACK, lw=2)
+        ax.set(xlabel=unit, title=name)
+        ax.set_yticks(range(len(summary)), [row["graph"] for row in summary])
+    figure.axes[0].invert_yaxis()
+    return figure
+
+
 # The pictures of each study, by name.
 PICTURES: dict[str, dict[str, Callable[[Study], "Figure"]]] = {
     "figure1": {"figure1": _figure1},
@@ -217,5 +234,6 @@ PICTURES: dict[str, dict[str, Callable[[Study], "Figure"]]] = {
     "figure3": {"figure3": _figure3},
     "table1": {"table1": _table1},
     "table2": {"table2": _table2},
+    "graphs": {"graphs": _graphs},
     "truth": {"truth_regret": _truth_regret, "truth_curves": _truth_curves, "truth_calibrated": _truth_calibrated},
 }

@@ -32,7 +32,7 @@ from ..threads import in_order
 from .paper import SETS
 from .rules import PAPER, selected, timed
 
-__all__ = ["LABEL_COUNTS", "LOCAL", "PAPER_RULES", "RULES", "SetRun", "run_sets"]
+__all__ = ["LABEL_COUNTS", "LOCAL", "PAPER_RULES", "RULES", "SetRun", "functions_of", "run_sets", "split_errors"]
 
 PAPER_RULES = ("te", "cv", "rec", "gc_inverse", "gc")
 LABEL_COUNTS = (100, 10)
@@ -109,7 +109,7 @@ def _run_set(name: str, quick: bool, seed: int) -> SetRun:
         bandwidths[rule], graphs[rule] = estimator.bandwidth_, estimator.graph_
     for rule, graph in graphs.items():
         functions = _functions(graph, splits)
-        errors |= {(rule, n): _test_errors(functions, target, splits[n]) for n in LABEL_COUNTS}
+        errors |= {(rule, n): split_errors(functions, target, splits[n]) for n in LABEL_COUNTS}
     return SetRun(name, bandwidths, selections, by_split, errors, seconds)
 
 
@@ -136,7 +136,7 @@ def _over_grid(
     grid = log_grid(low, high, QUICK_STEPS if quick else STEPS_PER_OCTAVE)
     enough = [n for n in LABEL_COUNTS if all(np.bincount(target[rows]).min() >= 2 for rows in splits[n])]  # for folds
     functions = [_functions(kernel_graph(pairs, eps, self_weights=False), splits) for eps in grid]
-    tested = {n: np.column_stack([_test_errors(f, target, splits[n]) for f in functions]) for n in LABEL_COUNTS}
+    tested = {n: np.column_stack([split_errors(f, target, splits[n]) for f in functions]) for n in LABEL_COUNTS}
     validated = {n: np.column_stack([_cv_errors(f, target, splits[n], seed) for f in functions]) for n in enough}
     chosen = {("te", n): tested[n].argmin(axis=1) for n in LABEL_COUNTS}
     chosen |= {("cv", n): np.array([middle_of_least(errors) for errors in validated[n]]) for n in enough}
@@ -145,16 +145,20 @@ def _over_grid(
 
 
 def _functions(graph: KernelGraph, splits: Splits) -> SmoothFunctions:
+    return functions_of(graph, [rows for each in splits.values() for rows in each])
+
+
+def functions_of(graph: KernelGraph, splits: np.ndarray | Sequence[np.ndarray], most: int = max(SIZES)) -> SmoothFunctions:
     """The smooth functions that all splits share."""
-    labeled = np.unique(np.concatenate([rows for each in splits.values() for rows in each]))
-    return smooth_functions(graph, labeled, max(SIZES))
+    return smooth_functions(graph, np.unique(np.concatenate(splits)), most)
 
 
-def _test_errors(functions: SmoothFunctions, target: np.ndarray, splits: np.ndarray) -> np.ndarray:
-    """Error in percent on the unlabeled points, one for each split."""
+def split_errors(functions: SmoothFunctions, target: np.ndarray, splits: np.ndarray, most: int = max(SIZES)) -> np.ndarray:
+    """Error in percent on the unlabeled points, one for each split, with up to so many eigenvectors."""
+    sizes = [size for size in SIZES if size <= most]
 
     def error(rows: np.ndarray) -> float:
-        return 100 * np.mean(np.delete(_wrong(functions, target, rows, SIZES), rows))
+        return 100 * np.mean(np.delete(_wrong(functions, target, rows, sizes), rows))
 
     return _for_each(splits, error)
 

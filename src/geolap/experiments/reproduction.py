@@ -14,6 +14,7 @@ from .drawings import PICTURES
 from .figure1 import figure1
 from .figure2 import figure2
 from .figure3 import figure3
+from .graphs import graphs
 from .labels import run_sets
 from .page import pages
 from .study import Study
@@ -30,17 +31,18 @@ STUDIES: dict[str, Callable[..., Study]] = {
     "table1": table1,
     "table2": table2,
     "truth": truth,
+    "graphs": graphs,
 }
 
 
 def reproduce(
     what: str = "all", *, quick: bool = False, output: str | PathLike[str] | None = None, random_state: int = 0
 ) -> list[Study]:
-    """Recompute the figures and tables of the paper, and a comparison with manifolds whose Laplacian is known.
+    """Recompute the figures and tables of the paper, compare rules on manifolds whose Laplacian is known, and graphs.
 
     Parameters
     ----------
-    what : {"figure1", "figure2", "figure3", "table1", "table2", "truth", "all"}, default "all"
+    what : {"figure1", "figure2", "figure3", "table1", "table2", "truth", "graphs", "all"}, default "all"
     quick : bool, default False
         Fewer and smaller samples: minutes instead of an hour.
     output : path, optional

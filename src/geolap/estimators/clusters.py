@@ -1,0 +1,302 @@
+"""Clusters: parts of the data that are well connected inside and badly to one another, and how many there are.
+
+k clusters are found by k-means over the rows, brought to length one, of the smoothest eigenvectors of I − P,
+
+.. math:: u_j / \\sqrt{λ_j + λ_k}
+
+on the graph of nearest neighbors with local scales (Ng, Jordan & Weiss 2002; Zelnik-Manor & Perona 2004).  The weights are
+those of the kernel (I − P + λ_k)^{−1}: a soft end where others stop after k vectors, because the next ones still tell.
+
+How many?  Parts S have conductances
+
+.. math:: φ(S) = \\frac{Σ_{i ∈ S, j ∉ S} W'_{ij}}{Σ_{i ∈ S} d'_i}
+
+and spectral clustering provably finds k of them where
+
+.. math:: Υ(k) = λ_{k+1} / \\max_S φ(S)
+
+is large (Peng, Sun & Zanetti 2017): each hangs together better than it hangs on the others.  One piece, cut anywhere, has Υ
+of about one or less.  The parts are read from k eigenvectors by pivoted QR (Damle, Minden & Ying 2019).  Where none stand
+out, the mean of φ takes the place of its maximum (Kolev & Mehlhorn 2016), for a guess.
+
+Sparse places make small parts that hang on by a thread, or by none.  These are no clusters: a cluster holds at least a tenth
+of an equal share of the points, duplicates counted once; more parts are made until there are k such, and the others go where
+most of their neighbors are.
+"""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.cluster._spectral import cluster_qr
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
+
+from ..graphs.build import BuiltGraph
+from ..graphs.graph import KernelGraph
+from ..graphs.spectrum import graph_components, smooth_spectrum
+from ..selection import Told
+from ..selectors import BandwidthSelector
+from ..sentences import Sentence
+from ..specification import FullSpec, GraphSpec, LocalScaleLike
+from ..validation import check_number
+from .base import GraphEstimator, documented
+
+__all__ = ["ClusterStatus", "LaplacianClustering"]
+
+# Υ from which clusters stand out: shapes of one piece had at most 2.1 (segment, strip, sphere, torus, swiss roll, hourglass,
+# normal clouds in 2 to 50 dimensions, …), separated clusters at least 3.5.  And Υ with the mean, below which nothing speaks
+# for a division: one piece in many dimensions had about 1.3.
+_STANDS_OUT, _ONE_PIECE = 3.0, 1.3
+# Parts that may turn out to be outliers, eigenvectors beyond the number of parts, and what counts as an eigenvalue of 0.
+_SPARE, _BEYOND, _ZERO = 10, 5, 1e-9
+
+
+class ClusterStatus(Told):
+    """How the number of clusters was found; the value is the `Sentence` to print."""
+
+    GIVEN = Sentence("The number of clusters is as given.")
+    STAND_OUT = Sentence("Clusters stand out: each hangs together far better than it hangs on the others.")
+    NO_GAP = Sentence(
+        "No gap: there are parts, but they run into one another, so that their number is a guess. Set {n_clusters} to what "
+        "the purpose needs."
+    )
+    ONE_PIECE = Sentence(
+        "One piece: wherever it is cut, the parts hang on one another as well as they hang together. Set {n_clusters} to "
+        "divide it all the same."
+    )
+
+
+def _documented(cls: type) -> Any:
+    """The documentation of graphs, with the defaults of this estimator."""
+    own = {
+        "renormalization : float, default 1.0": "renormalization : float, default 0.5",
+        "n_neighbors : int, optional": "n_neighbors : int or None, default 10",
+        '"regional" or LocalScale, optional': '"regional", LocalScale or None, default 7',
+    }
+    documented(cls)
+    for common, text in own.items():
+        cls.__doc__ = (cls.__doc__ or "").replace(common, text)
+    return cls
+
+
+@_documented
+@dataclass(eq=False, repr=False)
+class LaplacianClustering(ClusterMixin, GraphEstimator):
+    """Clusters of any shape, from the smoothest eigenvectors of the graph; their number too, with a reason.
+
+    Unlike scikit-learn's SpectralClustering, it weighs neighbors at a scale that geometry sets, says how many clusters stand
+    out, makes no clusters of outliers, and labels new points.  It joins 10 neighbors (all, if there are fewer) with
+    local scales, and λ = 1/2 leaves enough of the density for valleys between clusters to count.  Where ``neighbors`` or
+    distances say which points are joined, ``n_neighbors`` is not used.
+
+    Parameters
+    ----------
+    n_clusters : int, optional
+        By default as many as stand out, see ``status_``.
+    <bandwidth>
+    min_share : float, default 0.1
+        What a cluster must hold, as a share of n_points / n_clusters, duplicates counted once.  Smaller parts are outliers
+        and go where most of their neighbors are; 0 lets them be clusters.
+    max_clusters : int, default 15
+        The most that are looked for if ``n_clusters`` is not given.
+    <parameters of the graph>
+
+    Attributes
+    ----------
+    labels_ : ndarray (n_points,)
+        0 for the points of the largest cluster, 1 for the next, ….
+    n_clusters_ : int
+    status_ : ClusterStatus
+        How their number was found; prints as a sentence.
+    strengths_ : dict
+        Υ of each number that was looked at, 3 and more of which stand out; empty if the number was given.
+    eigenvalues_ : ndarray
+        Of I − P, ascending from 0, without outliers that are joined with nothing.
+    n_outliers_ : int
+        Points of small parts, which belong to the clusters of their neighbors.
+    <attributes of the graph>
+
+    References
+    ----------
+    R. Peng, H. Sun & L. Zanetti, "Partitioning well-clustered graphs: spectral clustering works!", SIAM J. Comput. 2017.
+    P. Kolev & K. Mehlhorn, "A note on spectral clustering", ESA 2016.
+
+    Examples
+    --------
+    >>> import geolap
+    >>> from sklearn.datasets import make_moons
+    >>> X, _ = make_moons(400, noise=0.05, random_state=0)
+    >>> clustering = geolap.LaplacianClustering(random_state=0).fit(X)
+    >>> clustering.n_clusters_
+    2
+    >>> print(clustering.status_)
+    Clusters stand out: each hangs together far better than it hangs on the others.
+    >>> clustering.predict(X[:3]).tolist() == clustering.labels_[:3].tolist()
+    True
+    """
+
+    n_clusters: int | None = None
+    bandwidth: float | str | BandwidthSelector = "gc"
+    _: KW_ONLY
+    min_share: float = 0.1
+    max_clusters: int = 15
+    n_neighbors: int | None = 10
+    local_scale: LocalScaleLike = 7
+    renormalization: float = 0.5
+    calibrate: bool = False  # clusters do not depend on the scale of L
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the clusters of the points X (n_points, n_features); y is used by methods that choose ε by labels.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        data = self._data(X)
+        n = data.shape[0]
+        if self.n_clusters is not None and self.n_clusters > n:
+            raise ValueError(
+                Sentence(
+                    "{n_clusters} must be at most the number of points; {given} was given for {n} points: lower it.",
+                    given=self.n_clusters,
+                    n=n,
+                )
+            )
+        built = self._build(data, y)
+        places = _places(built)
+        core, graph = self._core(built.kernel, places)
+        n_vectors = min((self.n_clusters or self.max_clusters) + _SPARE + _BEYOND, len(core))
+        spectrum = smooth_spectrum(graph, n_vectors, markov=True, n_jobs=self.n_jobs)
+        eigenvalues = 0.25 * graph.bandwidth**2 * spectrum.eigenvalues
+        vectors = spectrum.vectors * np.sqrt(spectrum.mass)[:, None]
+        strengths = {} if self.n_clusters is not None else self._strengths(graph, eigenvalues, vectors, places[core])
+        k, self.status_ = (self.n_clusters, ClusterStatus.GIVEN) if self.n_clusters else _number(strengths)
+        self.strengths_ = {tried: strength for tried, (strength, _) in strengths.items()}
+        labels = np.full(n, -1)
+        labels[core] = self._divided(eigenvalues, vectors, k, places[core])
+        self._built, self.eigenvalues_ = built, eigenvalues
+        self.n_outliers_ = int((labels < 0).sum())
+        self.labels_ = _ranked(_joined(labels, built))
+        self.n_clusters_ = int(self.labels_.max()) + 1
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Clusters (n,) of points X (n, n_features): those that most of their neighbors belong to, by weight."""
+        check_is_fitted(self)
+        found = self._extended(X, np.eye(self.n_clusters_)[self.labels_])
+        labels = found.means.argmax(axis=1)
+        labels[found.twin] = self.labels_[found.nearest[found.twin]]
+        return labels
+
+    def _check_parameters(self) -> None:
+        if self.n_clusters is not None:
+            check_number("n_clusters", self.n_clusters, Integral, low=1)
+        check_number("max_clusters", self.max_clusters, Integral, low=2)
+        check_number("min_share", self.min_share, low=0, high=1)
+
+    def _spec(self, n_points: int) -> FullSpec:
+        """As given, with no more neighbors than there are points, and none of its own where others say who they are."""
+        spec = GraphSpec.of(self)
+        most = max(n_points - 1, 1)
+        if self.metric == "precomputed":
+            spec = replace(spec, n_neighbors=None, local_scale=None)
+        elif self.neighbors is not None:
+            spec = replace(spec, n_neighbors=None)
+        few: dict[str, Any] = {name: most for name in ("n_neighbors", "local_scale") if _exceeds(getattr(spec, name), most)}
+        return replace(spec, **few).filled()
+
+    def _core(self, graph: KernelGraph, places: np.ndarray) -> tuple[np.ndarray, KernelGraph]:
+        """The points in components that are large enough for a cluster, and their graph."""
+        n, k = graph.n_points, self.n_clusters
+        components = graph_components(graph)
+        enough = self.min_share * places.sum() / (k or self.max_clusters)
+        core = np.flatnonzero(np.bincount(components, places)[components] >= enough)
+        if len(core) == n or len(core) < max(k or 0, 3):
+            return np.arange(n), graph
+        return core, graph.restricted(core)
+
+    def _strengths(
+        self, graph: KernelGraph, eigenvalues: np.ndarray, vectors: np.ndarray, places: np.ndarray
+    ) -> dict[int, tuple[float, float]]:
+        """Υ for each number of parts that are large enough: with the largest of their conductances, and with the mean."""
+        strengths: dict[int, tuple[float, float]] = {}
+        mass, P = graph.renormalized_degrees, graph.transition()
+        for tried in range(2, len(eigenvalues)):
+            labels = _ranked(cluster_qr(normalize(vectors[:, :tried])), places)
+            sizes = np.bincount(labels, places)
+            k = int((sizes >= self.min_share * places.sum() / tried).sum())
+            if k > self.max_clusters:
+                break
+            if k > 1:
+                member = np.eye(len(sizes))[labels][:, :k]
+                volume = np.maximum(mass @ member, np.finfo(float).tiny)
+                conductance = np.maximum(1.0 - (mass @ (member * (P @ member))) / volume, _ZERO)
+                found = float(eigenvalues[tried] / conductance.max()), float(eigenvalues[tried] / conductance.mean())
+                strengths[k] = max(found, strengths.get(k, found))
+        return strengths
+
+    def _divided(self, eigenvalues: np.ndarray, vectors: np.ndarray, k: int, places: np.ndarray) -> np.ndarray:
+        """Clusters of the points of the core, −1 for outliers: parts until k are large enough, or else the k largest."""
+        best = np.zeros(len(vectors), dtype=int)
+        for tried in range(k, min(k + _SPARE, len(vectors)) + 1) if k > 1 else ():
+            used = slice(tried + _BEYOND)
+            soft = np.sqrt(eigenvalues[used] + max(eigenvalues[min(tried, len(eigenvalues)) - 1], _ZERO))
+            means = KMeans(tried, n_init=10, random_state=0)  # the same every time
+            parts = _ranked(means.fit_predict(normalize(vectors[:, used] / soft)), places)
+            enough = (np.bincount(parts, places) >= self.min_share * places.sum() / k).sum() >= k
+            if enough or tried == k:
+                best = parts
+            if enough:
+                break
+        return np.where(best < k, best, -1)
+
+
+def _number(strengths: dict[int, tuple[float, float]]) -> tuple[int, ClusterStatus]:
+    """The finest division that stands out; else the best, or one piece."""
+    if standing := [k for k, (strength, _) in strengths.items() if strength >= _STANDS_OUT]:
+        return max(standing), ClusterStatus.STAND_OUT
+    mean, best = max(((mean, k) for k, (_, mean) in strengths.items()), default=(0.0, 1))
+    return (best, ClusterStatus.NO_GAP) if mean >= _ONE_PIECE else (1, ClusterStatus.ONE_PIECE)
+
+
+def _exceeds(value: Any, most: int) -> bool:
+    return isinstance(value, int | np.integer) and bool(value > most)
+
+
+def _places(built: BuiltGraph) -> np.ndarray:
+    """What each point counts for: duplicates together for one, so that they are no cluster of their own."""
+    if built.points is None:
+        return np.ones(built.kernel.n_points)
+    _, place, counts = np.unique(built.points, axis=0, return_inverse=True, return_counts=True)
+    return 1.0 / counts[place]
+
+
+def _ranked(labels: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
+    """The same groups numbered by size, by default in points, the largest being 0, without gaps."""
+    _, labels = np.unique(labels, return_inverse=True)
+    return np.argsort(np.argsort(-np.bincount(labels, places), kind="stable"))[labels]
+
+
+def _joined(labels: np.ndarray, built: BuiltGraph) -> np.ndarray:
+    """Labels with those of outliers, −1, from their neighbors: step by step along the graph, then by distance."""
+    if labels.min() >= 0:
+        return labels
+    labels, P = labels.copy(), built.kernel.transition()
+    while (left := np.flatnonzero(labels < 0)).size:
+        votes = P[left] @ np.eye(labels.max() + 2)[labels][:, :-1]
+        reached = votes.max(axis=1) > 0
+        if not reached.any():
+            break
+        labels[left[reached]] = votes[reached].argmax(axis=1)
+    inside = np.flatnonzero(labels >= 0)
+    if left.size and built.points is not None:
+        labels[left] = labels[inside[pairwise_distances_argmin(built.points[left], built.points[inside])]]
+    elif left.size:  # no distance tells where these belong
+        labels[left] = np.bincount(labels[inside]).argmax()
+    return labels

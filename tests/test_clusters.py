@@ -1,0 +1,173 @@
+"""Clusters: known ones, one piece, outliers, new points, every kind of graph, bad input."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.cluster import SpectralClustering
+from sklearn.datasets import load_digits, load_iris, make_circles, make_moons
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import geolap
+from geolap import ClusterStatus, LaplacianClustering
+from geolap.datasets import make_sphere, make_swiss_roll
+
+CENTERS = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
+
+
+def three_blobs(n=300, seed=0):
+    y = np.arange(n) % 3
+    return CENTERS[y] + np.random.default_rng(seed).standard_normal((n, 2)), y
+
+
+@pytest.mark.slow
+@parametrize_with_checks([LaplacianClustering(random_state=0), LaplacianClustering(2, random_state=0)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("data", "truth"),
+    [
+        three_blobs(),
+        make_moons(300, noise=0.06, random_state=0),
+        make_circles(300, noise=0.04, factor=0.5, random_state=0),
+    ],
+    ids=["blobs", "moons", "circles"],
+)
+def test_separated_clusters_stand_out_and_are_found(data, truth):
+    model = LaplacianClustering(random_state=0).fit(data)
+    assert model.status_ is ClusterStatus.STAND_OUT
+    assert model.n_clusters_ == truth.max() + 1
+    assert adjusted_rand_score(truth, model.labels_) > 0.98
+    assert model.strengths_[model.n_clusters_] > 3
+    again = LaplacianClustering(model.n_clusters_, random_state=0).fit(data)
+    np.testing.assert_array_equal(again.labels_, model.labels_)
+    assert again.status_ is ClusterStatus.GIVEN
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        make_sphere(400, random_state=0).data,
+        make_swiss_roll(600, random_state=0).data,
+        np.random.default_rng(0).random((400, 2)),
+        np.random.default_rng(0).standard_normal((400, 10)),
+    ],
+    ids=["sphere", "swiss roll", "square", "normal"],
+)
+def test_one_piece_is_one_cluster(data):
+    model = LaplacianClustering(random_state=0).fit(data)
+    assert (model.n_clusters_, model.status_) == (1, ClusterStatus.ONE_PIECE)
+    assert not model.labels_.any()
+    assert not model.predict(data[:5] + 1e-3).any()
+
+
+@pytest.mark.parametrize("n_clusters", [None, 3])
+def test_outliers_join_the_cluster_of_their_neighbors(n_clusters):
+    X, y = three_blobs()
+    far = np.array([[40.0, 0.0], [40.1, 0.0], [0.0, 40.0], [-30.0, -30.0]])
+    model = LaplacianClustering(n_clusters, random_state=0).fit(np.vstack([X, far]))
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(y, model.labels_[:300]) > 0.98
+    assert model.n_outliers_ >= 4
+    near = cdist(far, CENTERS).argmin(axis=1)
+    expected = [np.bincount(model.labels_[:300][y == k]).argmax() for k in near]
+    np.testing.assert_array_equal(model.labels_[300:], expected)
+
+
+def test_duplicates_are_no_clusters():
+    X, y = three_blobs()
+    X, y = np.vstack([X, np.repeat(X[:4], 30, axis=0)]), np.concatenate([y, np.repeat(y[:4], 30)])
+    model = LaplacianClustering(random_state=0).fit(X)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+
+
+def test_outliers_are_clusters_if_that_is_asked_for():
+    X, _ = three_blobs()
+    far = np.array([[40.0, 0.0], [40.1, 0.0], [40.0, 0.1]])
+    model = LaplacianClustering(4, min_share=0.0, n_neighbors=2, local_scale=None, bandwidth=1.0).fit(np.vstack([X, far]))
+    assert model.n_clusters_ == 4
+    assert len({*model.labels_[300:]}) == 1
+
+
+def test_labels_are_numbered_by_size_and_the_same_every_time():
+    X, _ = three_blobs()
+    X = np.vstack([X, X[::3] + 0.01])
+    one, other = (LaplacianClustering(random_state=0).fit(X) for _ in range(2))
+    np.testing.assert_array_equal(one.labels_, other.labels_)
+    assert (np.diff(np.bincount(one.labels_)) <= 0).all()
+
+
+def test_new_points_belong_to_the_cluster_around_them():
+    X, _ = three_blobs()
+    model = LaplacianClustering(random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    new, truth = three_blobs(seed=1)
+    assert adjusted_rand_score(truth, model.predict(new)) > 0.98
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"n_neighbors": None, "local_scale": None},
+        {"neighbors": KNeighborsTransformer(mode="distance", n_neighbors=12)},
+        {"local_scale": "regional"},
+        {"cutoff": 3.0},
+        {"renormalization": 1.0},
+    ],
+    ids=lambda params: next(iter(params)),
+)
+def test_other_graphs_find_the_same_clusters(params):
+    X, y = three_blobs()
+    model = LaplacianClustering(3, random_state=0, **params).fit(X)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    assert adjusted_rand_score(y, model.predict(X)) > 0.95
+
+
+def test_distances_suffice():
+    X, y = three_blobs()
+    model = LaplacianClustering(3, bandwidth=1.0, metric="precomputed").fit(cdist(X, X))
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    np.testing.assert_array_equal(model.predict(cdist(X[:7], X)), model.labels_[:7])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Graph is not fully connected")  # of scikit-learn's
+@pytest.mark.parametrize("load", [load_iris, load_digits])
+def test_real_clusters_are_found_as_well_as_by_scikit_learn(load):
+    X, y = load(return_X_y=True)
+    k = y.max() + 1
+    theirs = SpectralClustering(k, affinity="nearest_neighbors", random_state=0).fit_predict(X)
+    ours = LaplacianClustering(k, random_state=0).fit_predict(X)
+    assert normalized_mutual_info_score(y, ours) > normalized_mutual_info_score(y, theirs) - 0.02
+
+
+def test_few_points_have_fewer_neighbors():
+    X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    model = LaplacianClustering(2, bandwidth=0.5, local_scale=None).fit(X)
+    assert adjusted_rand_score([0, 0, 0, 1, 1, 1], model.labels_) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be"),
+        ({"n_clusters": 2.5}, "n_clusters must be"),
+        ({"n_clusters": 1000}, "n_clusters must be at most the number of points; 1000 was given for 300 points: lower it"),
+        ({"max_clusters": 1}, "max_clusters must be"),
+        ({"min_share": -0.1}, "min_share must be"),
+        ({"min_share": 1.5}, "min_share must be"),
+    ],
+)
+def test_bad_parameters_are_told_in_a_sentence(params, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        LaplacianClustering(**params).fit(three_blobs()[0])
+
+
+def test_every_status_is_a_sentence():
+    for status in ClusterStatus:
+        assert str(status).endswith(".")
+    assert geolap.ClusterStatus is ClusterStatus
