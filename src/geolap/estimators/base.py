@@ -24,9 +24,12 @@ from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
 
-__all__ = ["GraphEstimator", "documented"]
+__all__ = ["NEAREST", "NEIGHBORS", "GraphEstimator", "documented"]
 
 _Class = TypeVar("_Class", bound=type)
+
+# The graph where ε̂ over all pairs does not resolve the geometry: neighbors, and the one whose distance is the local scale.
+NEIGHBORS, NEAREST = 10, 7
 
 # The error of thinning from which on a warning tells it.
 _MUCH_ERROR = 0.05
@@ -167,8 +170,9 @@ class GraphEstimator(BaseEstimator):
         return data
 
     def _spec(self, n_points: int) -> FullSpec:
-        """Which graph the parameters mean."""
-        return GraphSpec.of(self).filled()
+        """Which graph the parameters mean; "auto" begins with all pairs."""
+        spec = GraphSpec.of(self)
+        return replace(spec, n_neighbors=None if spec.n_neighbors == "auto" else spec.n_neighbors).filled()
 
     def _build(self, data: Any, y: Any = None, *, n_landmarks: int | None = None) -> BuiltGraph:
         """The graph over the data, at the bandwidth that was given or is chosen for it, calibrated if it is to be."""
@@ -191,6 +195,10 @@ class GraphEstimator(BaseEstimator):
             return graph_of_distances(data, spec, checked_bandwidth(self.bandwidth))
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
+        if self.n_neighbors == "auto" and n_landmarks is None and _near_alone(spec, selection, len(data)):
+            near = replace(spec, n_neighbors=NEIGHBORS, local_scale=NEAREST)
+            skeleton = skeleton_of(data, near, random_state=self.random_state)
+            bandwidth, selection = self._chosen(data, y, skeleton)
         if self.needs_geometry and selection is not None and skeleton.pairs is None and skeleton.scale is None:
             _warn_unless_resolved(selection)
         if n_landmarks is not None:
@@ -226,6 +234,12 @@ class GraphEstimator(BaseEstimator):
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
         return extend(built or self._built, new, values, groups=groups, n_jobs=self.n_jobs)
+
+
+def _near_alone(spec: FullSpec, selection: Selection | None, n_points: int) -> bool:
+    """Whether nearest neighbors should be joined alone: nothing says which, and ε̂ over all pairs is no wider than these."""
+    open_ = spec.cutoff is None and spec.neighbors is None and spec.local_scale is None and n_points > 2 * NEIGHBORS
+    return open_ and selection is not None and selection.method in ("gc", "gc_inverse") and not selection.trusted
 
 
 def _warn_unless_resolved(selection: Selection) -> None:

@@ -44,7 +44,7 @@ from ..selectors import BandwidthSelector
 from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_number
-from .base import GraphEstimator, documented
+from .base import NEAREST, NEIGHBORS, GraphEstimator, documented
 
 __all__ = ["ClusterStatus", "LaplacianClustering"]
 
@@ -145,8 +145,8 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
     _: KW_ONLY
     min_share: float = 0.1
     max_clusters: int = 15
-    n_neighbors: int | None = 10
-    local_scale: LocalScaleLike = 7
+    n_neighbors: int | str | None = NEIGHBORS
+    local_scale: LocalScaleLike = NEAREST
     renormalization: float = 0.5
     calibrate: bool = False  # clusters do not depend on the scale of L
 

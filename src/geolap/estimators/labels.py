@@ -24,7 +24,7 @@ from ..graphs.build import BuiltGraph
 from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions, weights_of_graphs
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
 from ..validation import check_classes, check_labels, check_number, check_values
-from .base import GraphEstimator, documented
+from .base import NEIGHBORS, GraphEstimator, documented
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
@@ -33,8 +33,8 @@ _MANY_POINTS = 5000
 _SIZE_OF_MANY = 60
 # How sharp probabilities may become.
 _SHARPNESS = (1e-2, 1e3)
-# Neighbors of the graph that is tried beside all pairs, and the weight below which a graph is forgotten.
-_NEIGHBORS, _NO_WEIGHT = 10, 1e-6
+# The weight below which a graph is forgotten.
+_NO_WEIGHT = 1e-6
 _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
         "auto" weighs two graphs, each at its own ε̂, by leave-one-out: all pairs, and the 10 nearest neighbors.  A number of
         neighbors, None for all pairs, or another parameter that says which pairs count or what ε is, leaves one graph.
@@ -121,8 +121,8 @@ class _SmoothEstimator(GraphEstimator):
             return [self._build(data, y)]
         chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth == "gc"
         given = (self.cutoff, self.neighbors, self.local_scale) != (None,) * 3 or self.metric == "precomputed"
-        both = chosen and not given and data.shape[0] > 2 * _NEIGHBORS
-        return [replace(self, n_neighbors=k)._build(data, y) for k in ((None, _NEIGHBORS) if both else (None,))]
+        both = chosen and not given and data.shape[0] > 2 * NEIGHBORS
+        return [replace(self, n_neighbors=k)._build(data, y) for k in ((None, NEIGHBORS) if both else (None,))]
 
     def _weighed(self, data: Any, y: Any, known: np.ndarray, target: np.ndarray, *, classes: bool) -> tuple["_Weighed", ...]:
         """Fits of target (n, C) at the known points on every graph that counts, the best first."""

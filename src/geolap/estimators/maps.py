@@ -45,6 +45,11 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
         "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, up to 15
         coordinates of more than 50 000 points by LOBPCG if pyamg is installed and no pairs are left out, others by Lanczos.
 """
+_WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
+        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of), or with None
+        all points.  "auto" joins all where ε̂ resolves the geometry (`Selection.verdict`), and where it does not, the 10
+        nearest, with local scales by the 7th and an ε̂ of their own: `geolap reproduce graphs` has the evidence.
+"""
 _EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
         Signs are fixed: in every coordinate the entry of largest magnitude is positive.
 """
@@ -72,7 +77,7 @@ _Class = TypeVar("_Class", bound=type)
 
 def _documented(cls: _Class) -> _Class:
     """Insert what both maps have in common into the documentation of one."""
-    texts = {"coordinates": _COORDINATES, "embedding": _EMBEDDING}
+    texts = {"coordinates": _COORDINATES, "embedding": _EMBEDDING, "which neighbors": _WHICH_NEIGHBORS}
     return documented(cls, **texts, **{"parameters of the map": _PARAMETERS, "attributes of the map": _ATTRIBUTES})
 
 
@@ -87,6 +92,7 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
     bandwidth: float | str | BandwidthSelector = "gc"
     _: KW_ONLY
     disconnected: str = "warn"
+    n_neighbors: int | str | None = "auto"
     n_landmarks: int | None = None
     eigen_solver: str = "auto"
 
