@@ -39,10 +39,12 @@ GRAPHS: dict[str, dict[str, Any]] = {
     **{f"{k} neighbors": {"n_neighbors": k} for k in (7, 10, 15, 20, 30)},
     "all pairs, local": _LOCAL,
     **{f"{k} neighbors, local": {"n_neighbors": k, **_LOCAL} for k in (10, 20)},
+    "10 neighbors, local, λ = 1/2": {"n_neighbors": 10, **_LOCAL, "renormalization": 0.5},
 }
 # Weights 0 and 1 for the same 10 neighbors, the point itself among them, as in scikit-learn; the first graph where its
 # bandwidth is resolved and the second elsewhere.
 UNWEIGHTED, AUTO, _RESOLVED, _ELSE = "10 neighbors, 0/1", "auto", "all pairs", "10 neighbors, local"
+_HALF = "10 neighbors, local, λ = 1/2"
 ALL = (*GRAPHS, UNWEIGHTED, AUTO)
 SKLEARN, DEFAULT = "SpectralClustering", "LaplacianClustering"
 POINTS, QUICK_POINTS, QUICK_SETS = 1000, 150, ("iris", "wine", "digits")
@@ -234,5 +236,11 @@ def _claims(tables: Mapping[str, Sequence[Record]], by_graph: Mapping[str, Recor
             labels[local] < labels[pairs],
             f"error in percent: {listed({graph: labels[graph] for graph in (pairs, local, AUTO)}, '.1f')}; least with "
             f"{best}, {labels[best]:.1f}",
+        ),
+        Claim(
+            "with local scales, λ = 1/2 makes better maps and labels than λ = 1",
+            by_graph[_HALF]["maps"] > maps[local] and labels[_HALF] < labels[local],
+            f"accuracy {by_graph[_HALF]['maps']:.1f} and {maps[local]:.1f} %, "
+            f"error {labels[_HALF]:.1f} and {labels[local]:.1f} %",
         ),
     )
