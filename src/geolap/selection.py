@@ -170,6 +170,11 @@ class Selection(Plotted, Paged, Carded):
         return self.verdict is Verdict.RESOLVED
 
     @property
+    def even(self) -> bool:
+        """Whether one bandwidth suits all of the data: it is resolved, and so it is where points are sparse."""
+        return self.trusted and self.neighborhoods is not None and self.neighborhoods.uneven[0] >= _SPARSE
+
+    @property
     def reasons(self) -> tuple[Remark, ...]:
         """What speaks for and against the bandwidth, `remarks` on the data included."""
         return (*self._about_neighbors(), *self._about_distortion(), *self.remarks)

@@ -237,9 +237,9 @@ class GraphEstimator(BaseEstimator):
 
 
 def _near_alone(spec: FullSpec, selection: Selection | None, n_points: int) -> bool:
-    """Whether nearest neighbors should be joined alone: nothing says which, and ε̂ over all pairs is no wider than these."""
+    """Whether nearest neighbors should be joined alone: nothing says which pairs count, and one ε̂ does not suit all."""
     open_ = spec.cutoff is None and spec.neighbors is None and spec.local_scale is None and n_points > 2 * NEIGHBORS
-    return open_ and selection is not None and selection.method in ("gc", "gc_inverse") and not selection.trusted
+    return open_ and selection is not None and selection.method in ("gc", "gc_inverse") and not selection.even
 
 
 def _warn_unless_resolved(selection: Selection) -> None:

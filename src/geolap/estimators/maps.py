@@ -46,8 +46,8 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
         coordinates of more than 50 000 points by LOBPCG if pyamg is installed and no pairs are left out, others by Lanczos.
 """
 _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
-        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of), or with None
-        all points.  "auto" joins all where ε̂ resolves the geometry (`Selection.verdict`), and where it does not, the 10
+        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of); None joins
+        all points.  "auto" joins all where one ε̂ resolves the geometry everywhere (`Selection.even`), and elsewhere the 10
         nearest, with local scales by the 7th and an ε̂ of their own: `geolap reproduce graphs` has the evidence.
 """
 _EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
