@@ -10,7 +10,6 @@ from .options import (
     File,
     Graph,
     Labels,
-    NeighborGraph,
     Output,
     Reading,
     Report,
@@ -181,7 +180,7 @@ def cluster(
     run: Run,
     file: File,
     selecting: Selecting,
-    graph: NeighborGraph,
+    graph: Graph,
     reading: Reading,
     n_clusters: Annotated[
         int | None, option("How many; by default as many as stand out.", "--n-clusters", "-k", min=1)

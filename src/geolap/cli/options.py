@@ -21,7 +21,6 @@ __all__ = [
     "File",
     "Graph",
     "Labels",
-    "NeighborGraph",
     "Output",
     "Reading",
     "Report",
@@ -78,7 +77,7 @@ def duration(text: str) -> float | str:
 
 
 def edges(text: str) -> int | str:
-    """A number of edges, auto or all."""
+    """A number of neighbors or edges, auto or all."""
     return _number_or(text, "auto", "all")
 
 
@@ -147,28 +146,15 @@ class Graph:
     """Which graph is built."""
 
     bandwidth: Annotated[float | None, _graph("ε itself, instead of choosing it.", "--bandwidth", "-b")] = None
-    n_neighbors: Annotated[int | None, _graph("Join each point with its k nearest neighbors.", min=1)] = None
+    n_neighbors: Annotated[
+        str | None, _graph("Join each point with its k nearest neighbors: a number, auto or all.", parser=edges)
+    ] = None
     n_edges: Annotated[str, _graph("Edges of a point to store: a number, auto or all.", parser=edges, show_default=True)] = (
         "auto"
     )
     cutoff: Annotated[float | None, _graph("Weights are zero beyond this many ε.")] = None
-    renormalization: Annotated[float, _graph("λ: 1 removes the density of the points, 0 leaves it.", show_default=True)] = (
-        1.0
-    )
+    renormalization: Annotated[float | None, _graph("λ: 1 removes the density of the points, 0 leaves it.")] = None
     local_scale: Annotated[str | None, _graph("Let ε vary: with the distance to the k-th neighbor, or 'regional'.")] = None
-
-
-@dataclass(frozen=True)
-class NeighborGraph(Graph):
-    """Which graph is built for clusters."""
-
-    n_neighbors: Annotated[int, _graph("Join each point with its k nearest neighbors.", min=1, show_default=True)] = 10
-    renormalization: Annotated[float, _graph("λ: 1 removes the density of the points, 0 leaves it.", show_default=True)] = (
-        0.5
-    )
-    local_scale: Annotated[
-        str, _graph("How ε varies: with the distance to the k-th neighbor, or 'regional'.", show_default=True)
-    ] = "7"
 
 
 def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer]], None]:

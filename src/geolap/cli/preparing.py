@@ -107,8 +107,11 @@ def check_labels_given(methods: Collection[str], labels: Any) -> None:
 
 
 def graph_parameters(run: Run, selecting: Selecting, graph: Graph, labels: Any) -> dict[str, Any]:
-    """Parameters of an estimator on a graph."""
-    given = vars(graph) | {"random_state": run.seed, "n_jobs": run.n_jobs}
+    """Parameters of an estimator on a graph: those that were given, its own defaults stand for the others."""
+    given = {name: value for name, value in vars(graph).items() if value is not None}
+    given |= {"random_state": run.seed, "n_jobs": run.n_jobs}
+    if given.get("n_neighbors") == "all":
+        given["n_neighbors"] = None
     scale = graph.local_scale
     if scale is not None and scale != "regional":
         if not scale.isdecimal():

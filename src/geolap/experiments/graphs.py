@@ -87,8 +87,8 @@ def graphs(*, quick: bool = False, random_state: int = 0) -> Study:
             f"and {len(MANIFOLDS)} manifolds. ε̂ is chosen for every graph. Clusters: normalized mutual information with the "
             f"classes, whose number is given. Labels: error in percent from {LABELS_PER_CLASS} labels of each class. Maps: "
             "accuracy of 10 nearest neighbors on an eigenmap, and the share of its variance in one point of a hundred "
-            f"(spikes). Manifolds: R² of the true places of the points on the map. *{AUTO}*, the default of maps: {_RESOLVED} "
-            f"where one ε̂ resolves the geometry everywhere, else {_ELSE}. *{WEIGHED}*: {_RESOLVED} and {_NEAR}, weighed by "
+            f"(spikes). Manifolds: R² of the true places of the points on the map. *{AUTO}*, as maps by default: "
+            f"{_RESOLVED} where one ε̂ resolves the geometry everywhere, else {_ELSE}. *{WEIGHED}*: {_RESOLVED} and {_NEAR}, weighed by "
             "leave-one-out."
         ),
         tables={"summary": summary, **tables},
@@ -237,8 +237,8 @@ def _claims(tables: Mapping[str, Sequence[Record]], by_graph: Mapping[str, Recor
         Claim(
             f"{pairs} and {_NEAR}, weighed, classify as well as the better of them",
             weighed <= min(labels[pairs], labels[_NEAR]) + 0.2,
-            f"error in percent {weighed:.1f}; {listed({graph: labels[graph] for graph in (pairs, _NEAR, local)}, '.1f')}; least "
-            f"with {best}, {labels[best]:.1f}",
+            f"error in percent {weighed:.1f}; {listed({graph: labels[graph] for graph in (pairs, _NEAR, local)}, '.1f')}; "
+            f"least with {best}, {labels[best]:.1f}",
         ),
         Claim(
             "with local scales, λ = 1/2 makes better maps and labels than λ = 1",
