@@ -172,7 +172,8 @@ def test_remarks_on_the_data_are_among_the_reasons():
 def test_a_map_warns_once_if_its_bandwidth_does_not_resolve_the_geometry():
     X = np.random.default_rng(0).standard_normal((400, 20))
     for make, warned in (
-        (lambda: geolap.LaplacianEigenmap(random_state=0).fit(X), 1),
+        (lambda: geolap.LaplacianEigenmap(n_neighbors=None, random_state=0).fit(X), 1),
+        (lambda: geolap.LaplacianEigenmap(random_state=0).fit(X), 0),
         (lambda: geolap.LaplacianEigenmap(n_neighbors=10, random_state=0).fit(X), 0),
         (lambda: geolap.LaplacianEigenmap(bandwidth=5.0).fit(X), 0),
         (lambda: geolap.GraphLaplacian(random_state=0).fit(X), 0),

@@ -88,8 +88,8 @@ def graphs(*, quick: bool = False, random_state: int = 0) -> Study:
             f"classes, whose number is given. Labels: error in percent from {LABELS_PER_CLASS} labels of each class. Maps: "
             "accuracy of 10 nearest neighbors on an eigenmap, and the share of its variance in one point of a hundred "
             f"(spikes). Manifolds: R² of the true places of the points on the map. *{AUTO}*, as maps by default: "
-            f"{_RESOLVED} where one ε̂ resolves the geometry everywhere, else {_ELSE}. *{WEIGHED}*: {_RESOLVED} and {_NEAR}, weighed by "
-            "leave-one-out."
+            f"{_RESOLVED} where one ε̂ resolves the geometry everywhere, else {_ELSE}. *{WEIGHED}*: {_RESOLVED} and {_NEAR}, "
+            "weighed by leave-one-out."
         ),
         tables={"summary": summary, **tables},
         claims=_claims(tables, {row["graph"]: row for row in summary}),
