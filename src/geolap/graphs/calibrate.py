@@ -5,6 +5,7 @@ step from x_i takes the time ε²ρ_i²/4, so displacements are divided by the t
 """
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ _BATCH, _MOST_BATCHES, _ENOUGH = 64, 4, 0.01
 # rate of the second step, or at the second share in tangent planes, which curvature leaves sooner.
 _FEW_STEPS, _MOST_STEPS, _MOST_FULL_STEPS = 4, 16, 8
 _STEADY, _STEADY_IN_PLANE = 0.7, 0.8
-# Further steps may cost so many products of numbers.
-_MOST_PRODUCTS = 1e9
+# On graphs of more entries than this, and more for each point, so many walkers leave each start instead of exact rows.
+_MOST_ENTRIES, _MANY_EDGES, _WALKERS = 2e6, 25, 2000
 # Displacements are projected onto tangent planes if this share of the first step is across them: it is noise.
 _NOISE = 0.4
 # From this many steps on the fit has a term for neighborhoods that are uneven.
@@ -55,7 +56,7 @@ def calibrated(graph: KernelGraph, points: Points | None, *, dim: int | None = N
     rows = walk.rows(batches[0], _FEW_STEPS)
     seen, share, near = _directions(walk, batches[0], rows, dim)
     while seen is None and walk.is_sparse and len(rows) < _MOST_STEPS:
-        rows = walk.continued(rows, 2 * len(rows))
+        rows = walk.longer(batches[0], rows)
         seen, share, near = _directions(walk, batches[0], rows, dim)
     if seen is None:
         return replace(graph, calibration=_untold(share))
@@ -67,10 +68,9 @@ def calibrated(graph: KernelGraph, points: Points | None, *, dim: int | None = N
     while True:
         rates = walk.rates(batches[0], rows, seen, plane=plane)
         rate = rates.mean(axis=0)
-        enough = len(rows) >= (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) or rate[-1] < steady * rate[1]
-        if enough or len(rows) * walk.products(rows[-1]) > _MOST_PRODUCTS * (1 if walk.is_sparse else 10):
+        if len(rows) >= (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) or rate[-1] < steady * rate[1]:
             break
-        rows = walk.continued(rows, 2 * len(rows))
+        rows = walk.longer(batches[0], rows)
     used = max(_FEW_STEPS, int(np.argmin(np.append(rate[1:] >= steady * rate[1], False))) + 1)
     rates = rates[:, :used]
     factor, error = _extrapolated(rates)
@@ -107,17 +107,38 @@ class _Walk:
     """The walk P on a graph, from some of its points."""
 
     def __init__(self, graph: KernelGraph, points: Points) -> None:
-        self.is_sparse = sparse.issparse(graph.weights)
+        self.is_sparse: bool = sparse.issparse(graph.weights)
         self._graph, self._X = graph, points.box
         self._eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
         self._inverse = 1.0 / np.where(graph.density_sums > 0, graph.density_sums, 1.0)
+        W: Any = graph.weights
+        self.by_walkers = self.is_sparse and W.nnz > max(_MOST_ENTRIES, _MANY_EDGES * graph.n_points)
 
     def rows(self, starts: np.ndarray, steps: int) -> list[Matrix]:
-        """Rows of P, P², …, from the starts (n,)."""
+        """Rows of P, P², …, from the starts (n,): exactly, or on large graphs as the places of many walkers."""
         n, N = len(starts), self._graph.n_points
+        if self.by_walkers:
+            return self._walked(starts, steps)
         own = sparse.csr_array((np.ones(n), starts, np.arange(n + 1)), shape=(n, N))
         return self.continued([own if self.is_sparse else own.toarray()], steps + 1)[1:]
+
+    @cached_property
+    def _sums(self) -> np.ndarray:
+        """Sums of all unnormalized probabilities before each entry."""
+        W: Any = self._graph.weights
+        return np.concatenate([[0.0], np.cumsum(W.data * self._graph.density[W.indices], dtype=float)])
+
+    def _walked(self, starts: np.ndarray, steps: int) -> list[Matrix]:
+        W: Any = self._graph.weights
+        rng, sums, share = np.random.default_rng(0), self._sums, np.full(len(starts) * _WALKERS, 1.0 / _WALKERS)
+        places, ends, rows = np.repeat(starts, _WALKERS), np.arange(len(starts) + 1) * _WALKERS, []
+        for _ in range(steps):
+            first, last = W.indptr[places], W.indptr[places + 1]
+            drawn = sums[first] + (sums[last] - sums[first]) * rng.random(len(places))
+            places = W.indices[np.clip(np.searchsorted(sums, drawn, side="right") - 1, first, last - 1)]
+            rows.append(sparse.csr_array((share, places, ends), shape=(len(starts), W.shape[0])))
+        return rows
 
     def continued(self, rows: list[Matrix], steps: int) -> list[Matrix]:
         rows = list(rows)
@@ -131,10 +152,9 @@ class _Walk:
             rows.append(R)
         return rows
 
-    def products(self, R: Any) -> float:
-        """Products of numbers in one more step; those of full matrices are some ten times as fast."""
-        W: Any = self._graph.weights
-        return R.nnz * W.nnz / W.shape[0] if sparse.issparse(R) else len(R) * (W.nnz if self.is_sparse else W.size)
+    def longer(self, starts: np.ndarray, rows: list[Matrix]) -> list[Matrix]:
+        """The same for twice as many steps."""
+        return self._walked(starts, 2 * len(rows)) if self.by_walkers else self.continued(rows, 2 * len(rows))
 
     def singular_values(self, starts: np.ndarray, R: Matrix) -> np.ndarray:
         """Of the points about each start, weighted by the probability that the walk is there (n, q)."""
