@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import orthogonal_procrustes
 
 from ...estimators.base import NEAREST, NEIGHBORS, near_alone
 from ...estimators.maps import LaplacianEigenmap
 from ...estimators.riemannian import dual_metric_of_map, indicatrices
 from ...forecasting import forecast
+from ...graphs.neighbors import nearest_neighbors
+from ...scale import neighbor_scale
 from ...selection import Selection, Verdict
 from ...threads import one_blas_thread
 from .coloring import Coloring, density_coloring, distance_coloring
@@ -114,7 +117,10 @@ def map_views(points: np.ndarray, selection: Selection, seed: int) -> Maps:
     n = len(points)
     wanted = near_alone(selection, n)
     near = wanted and n <= _MOST_OF_NEIGHBORS
-    graph: dict[str, Any] = {"n_neighbors": NEIGHBORS, "local_scale": NEAREST} if near else {"n_neighbors": None}
+    try:
+        graph = _neighbors(points) if near else {"n_neighbors": None}
+    except FAILURES as error:
+        return Maps(remark=f"The maps were left out. {error}")
     landmarks, remark = None, ""
     if near and n > _DRAWN:
         remark = f"{_DRAWN} of the {n} points are drawn."
@@ -158,6 +164,14 @@ def map_views(points: np.ndarray, selection: Selection, seed: int) -> Maps:
         views[times] = _view(times, model, views.get(1.0), order)
     which = _which_graph(selection, near, wanted)
     return Maps(tuple(views[times] for times in _FACTORS), which, remark.strip(), coloring, near)
+
+
+def _neighbors(points: np.ndarray) -> dict[str, Any]:
+    """The default graph of nearest neighbors as parameters, searched once for all maps."""
+    distances, columns = nearest_neighbors(points, NEIGHBORS)
+    ends = np.arange(0, distances.size + 1, NEIGHBORS)
+    matrix = sparse.csr_array((distances.ravel(), columns.ravel(), ends), shape=(len(points), len(points)))
+    return {"n_neighbors": None, "neighbors": matrix, "local_scale": neighbor_scale(points, NEAREST)}
 
 
 def _which_graph(selection: Selection, near: bool, wanted: bool) -> str:
