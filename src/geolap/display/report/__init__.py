@@ -33,8 +33,8 @@ def write_report(
     """Write an HTML report about the points X.
 
     The answer in one sentence; D(ε) with minima, interval, bound and artifact, and the bandwidths of other rules on the same
-    axis; the graph against ε; the map of the default graph at half, once and twice its ε̂; singular values and dimension; code for what comes next.
-    Needs plotly (``geolap[report]``).
+    axis; the graph against ε; the map of the default graph at half, once and twice its ε̂; singular values and
+    dimension; code for what comes next.  Needs plotly (``geolap[report]``).
 
     Parameters
     ----------
