@@ -25,7 +25,7 @@ Figure = dict[str, Any]
 _SYMBOLS = ("circle", "diamond", "triangle-up")
 _SAME_SYMBOL = 7  # colors that those with impaired color vision tell apart; the following have other symbols
 # With more classes than that, their names are written on the map, this far apart in relation to its side.
-_APART, _MOST_LETTERS = 0.1, 14
+_APART, _NEAR_BORDER, _MOST_LETTERS = 0.1, 0.35, 14
 _FONT = {"family": "system-ui, sans-serif", "size": 13, "color": "@ink"}
 _MOST_SINGULAR_VALUES = 8
 _DECADES = 3.5  # of singular values; below is rounding
@@ -211,7 +211,9 @@ def _names(view: MapView, coloring: Coloring | None) -> list[dict[str, Any]]:
         color, _ = category_style(code, coloring.categories)
         box = {"bgcolor": "@halo", "bordercolor": color, "font": {"color": "@ink", "size": 11}, "showarrow": False}
         x, y = at * view.sides
-        names.append(box | {"x": float(x), "y": float(y), "text": _text(category, _MOST_LETTERS)})
+        aside = at[0] - view.center[0] / view.sides[0]  # toward the middle where the border would cut it
+        side = "left" if aside < -_NEAR_BORDER else "right" if aside > _NEAR_BORDER else "center"
+        names.append(box | {"x": float(x), "y": float(y), "xanchor": side, "text": _text(category, _MOST_LETTERS)})
     return names
 
 

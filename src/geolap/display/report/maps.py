@@ -118,7 +118,7 @@ def map_views(points: np.ndarray, selection: Selection, seed: int) -> Maps:
     wanted = near_alone(selection, n)
     near = wanted and n <= _MOST_OF_NEIGHBORS
     try:
-        graph = _neighbors(points) if near else {"n_neighbors": None}
+        graph: dict[str, Any] = _neighbors(points) if near else {"n_neighbors": None}
     except FAILURES as error:
         return Maps(remark=f"The maps were left out. {error}")
     landmarks, remark = None, ""
