@@ -5,16 +5,21 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
 
 import geolap
 from geolap.datasets import make_sphere, make_swiss_roll
 from geolap.display.report import content as content_module
 from geolap.display.report import selection_page, write_report
+from geolap.display.report.coloring import label_coloring
 from geolap.display.report.content import content_of
-from geolap.display.report.maps import MapView
+from geolap.display.report.figures import category_style, map_figure
+from geolap.display.report.maps import MapView, _clipped, _panel, map_views
 from geolap.display.report.page import page_of
 from geolap.files import FileError
 
@@ -190,6 +195,7 @@ def test_coordinates_of_outliers_are_a_field_and_lead_to_advice():
     X = make_sphere(300, random_state=0).data
     content = content_of(np.vstack([X, 2.5 * X[:3]]), random_state=0)
     assert content.maps[1].pulled
+    assert "single out a few points" in content.remarks["outliers"]
     assert any("local_scale" in snippet.code for snippet in content.snippets)
     assert not any(view.pulled for view in content_of(X, random_state=0).maps)
 
@@ -227,9 +233,136 @@ def test_rare_labels_beyond_twenty_are_drawn_as_one():
     assert coloring.categories[-1] == "other"
 
 
+@pytest.fixture(scope="module")
+def wine():
+    data = load_wine()
+    return StandardScaler().fit_transform(data.data), data.target
+
+
+def test_maps_are_those_of_the_default_graph(wine):
+    X, _ = wine
+    content = content_of(X, random_state=0)
+    assert not content.selection.even
+    seed = int(np.random.RandomState(0).randint(2**31))
+    default = geolap.LaplacianEigenmap(n_components=2, random_state=seed).fit(X)
+    assert default.n_neighbors_ == 10
+    middle = content.maps[1]
+    assert [view.bandwidth / default.bandwidth_ for view in content.maps] == pytest.approx([0.5, 1.0, 2.0])
+    places = middle.places - middle.places.mean(axis=0)
+    np.testing.assert_allclose(places, default.embedding_ - default.embedding_.mean(axis=0), atol=1e-6)
+    assert "10 nearest neighbors, with local scales by the 7th: over all pairs, neighborhoods" in content.remarks["graph"]
+    assert content.coloring.title.startswith("distance to the 7th neighbor")
+    codes = {snippet.title: snippet.code for snippet in content.snippets}
+    assert "geolap.LaplacianEigenmap(n_components=2).fit(X)" in codes["Map the data"]
+
+
+def test_maps_join_all_pairs_where_one_bandwidth_suits_them():
+    X = make_sphere(300, random_state=0).data
+    content = content_of(X, random_state=0)
+    assert content.selection.even
+    assert [view.bandwidth / content.selection.bandwidth for view in content.maps] == pytest.approx([0.5, 1.0, 2.0])
+    assert content.remarks["graph"] == "The graph joins all pairs: one ε̂ resolves the geometry everywhere."
+    assert content.coloring.title.startswith("density")
+    codes = {snippet.title: snippet.code for snippet in content.snippets}
+    assert "bandwidth=bandwidth" in codes["Map the data"]
+
+
+def test_the_bandwidth_of_another_rule_is_the_one_of_the_maps(wine):
+    X, _ = wine
+    selection = geolap.select_bandwidth(X, "median")
+    maps = map_views(X, selection, 0)
+    assert maps.views[1].bandwidth == selection.bandwidth
+    assert maps.graph == "The graph joins all pairs, at the rule's ε̂."
+
+
+def test_clusters_are_as_many_as_classes_and_those_of_geolap(wine):
+    X, y = wine
+    codes = [snippet.code for snippet in content_of(X, labels=y, random_state=0).snippets]
+    assert any("geolap.LaplacianClustering(n_clusters=3)" in code for code in codes)
+    assert not any("SpectralClustering" in code for code in codes)
+    assert any("rbf_kernel(X, gamma=gamma)" in code for code in codes)
+
+
+def test_many_points_are_all_joined_with_neighbors_and_some_are_drawn(monkeypatch, wine):
+    X, _ = wine
+    selection = geolap.select_bandwidth(X, random_state=0)
+    monkeypatch.setattr("geolap.display.report.maps._DRAWN", 100)
+    maps = map_views(X, selection, 0)
+    assert [len(view.rows) for view in maps.views] == [100, 100, 100]
+    assert maps.remark == "100 of the 178 points are drawn."
+    assert maps.near
+    monkeypatch.setattr("geolap.display.report.maps._MOST_OF_NEIGHBORS", 100)
+    maps = map_views(X, selection, 0)
+    assert not maps.near
+    assert maps.graph.startswith("The graph joins all pairs of landmarks, although")
+    assert maps.views[1].bandwidth == selection.bandwidth
+
+
+def test_a_few_points_far_away_do_not_squeeze_a_panel():
+    rng = np.random.default_rng(0)
+    places = rng.uniform(-1.0, 1.0, size=(500, 2))
+    center, sides = _panel(places)
+    assert sides[0] == sides[1] == pytest.approx(2.24, abs=0.02)
+    far = places.copy()
+    far[:4] = [[90.0, 0.0], [0.0, -70.0], [50.0, 50.0], [-40.0, 1.0]]
+    center, sides = _panel(far)
+    assert np.abs(center).max() < 0.1
+    assert sides == pytest.approx([2.2, 2.2], abs=0.1)
+    assert not MapView(1.0, 1.0, places=far, center=center, sides=sides).inside[:4].any()
+
+
+def test_a_narrow_map_has_a_scale_for_each_axis():
+    places = np.random.default_rng(0).uniform(size=(200, 2)) * [10.0, 1.0]
+    center, sides = _panel(places)
+    assert sides == pytest.approx([11.2, 1.12], rel=0.05)
+    assert MapView(1.0, 1.0, places=places, center=center, sides=sides).inside.all()
+    flat = _panel(places * [1.0, 0.0])[1]
+    assert flat[0] == flat[1] == pytest.approx(11.2, rel=0.05)
+
+
+def test_no_ellipse_is_longer_than_a_fifth_of_its_panel(wine):
+    angle = np.linspace(0.0, 2.0 * np.pi, 41)
+    circle = np.column_stack([np.cos(angle), 0.1 * np.sin(angle)])
+    drawn, clipped = _clipped(np.stack([0.3 + 0.05 * circle, 0.8 * circle]))
+    assert clipped.tolist() == [False, True]
+    np.testing.assert_allclose(drawn[0], 0.3 + 0.05 * circle)
+    assert np.ptp(drawn[1], axis=0) == pytest.approx([0.2, 0.02], rel=0.01)
+    for view in content_of(wine[0], random_state=0).maps:
+        assert (np.ptp(view.ellipses, axis=1) <= 0.2001 * view.sides).all()
+
+
+def test_ten_classes_have_ten_colors_and_their_names_on_the_map():
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.arange(10), 20)
+    centers = np.column_stack([np.arange(10) % 4, np.arange(10) // 4])
+    centers[9] = centers[8]  # two in one place
+    view = MapView(
+        1.0, 1.0, np.arange(200), centers[classes] + 0.3 * rng.normal(size=(200, 2)), np.array([1.5, 1.0]), np.full(2, 6.0)
+    )
+    coloring = label_coloring([f"<{k}>" for k in classes], 200)
+    names = map_figure(view, coloring)["layout"]["annotations"]
+    assert [name["text"] for name in names] == [f"&lt;{k}&gt;" for k in range(10)]
+    at = np.array([(name["x"], name["y"]) for name in names])
+    apart = np.abs(at[:, None] - at).max(axis=2)[~np.eye(10, dtype=bool)]
+    assert apart.min() >= 0.1 * 6.0
+    assert map_figure(view, label_coloring(classes % 3, 200))["layout"]["annotations"] == []
+
+
+def test_twenty_classes_have_colors_of_their_own_in_both_themes():
+    categories = tuple(map(str, range(20)))
+    colors = [category_style(code, categories)[0] for code in range(20)]
+    style = files("geolap.display.report").joinpath("page.css").read_text("utf-8")
+    for theme in style.split(":root")[1:3]:
+        values = [re.search(rf"--{color[1:]}: (#[0-9a-f]{{6}});", theme).group(1) for color in colors]
+        rgb = np.array([[int(value[k : k + 2], 16) for k in (1, 3, 5)] for value in values])
+        apart = np.abs(rgb[:, None] - rgb).max(axis=2)[~np.eye(20, dtype=bool)]
+        assert apart.min() >= 25
+    assert len({category_style(code, categories)[1] for code in range(20)}) == 3
+
+
 @pytest.mark.slow
 def test_maps_of_many_points_are_carried_by_landmarks(monkeypatch, points):
-    monkeypatch.setattr("geolap.display.report.maps._LANDMARKS", 100)
+    monkeypatch.setattr("geolap.display.report.maps._DRAWN", 100)
     content = content_of(points, random_state=0)
     assert [len(view.rows) for view in content.maps] == [100, 100, 100]
     assert "100 of the 250 points carry the maps" in content.remarks["maps"]

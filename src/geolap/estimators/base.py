@@ -24,7 +24,7 @@ from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
 
-__all__ = ["NEAREST", "NEIGHBORS", "GraphEstimator", "documented"]
+__all__ = ["NEAREST", "NEIGHBORS", "GraphEstimator", "documented", "near_alone"]
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -195,7 +195,10 @@ class GraphEstimator(BaseEstimator):
             return graph_of_distances(data, spec, checked_bandwidth(self.bandwidth))
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
-        if self.n_neighbors == "auto" and n_landmarks is None and _near_alone(spec, selection, len(data)):
+        said = (
+            spec.cutoff is not None or spec.neighbors is not None or spec.local_scale is not None or n_landmarks is not None
+        )
+        if self.n_neighbors == "auto" and not said and near_alone(selection, len(data)):
             near = replace(spec, n_neighbors=NEIGHBORS, local_scale=NEAREST)
             skeleton = skeleton_of(data, near, random_state=self.random_state)
             bandwidth, selection = self._chosen(data, y, skeleton)
@@ -236,10 +239,14 @@ class GraphEstimator(BaseEstimator):
         return extend(built or self._built, new, values, groups=groups, n_jobs=self.n_jobs)
 
 
-def _near_alone(spec: FullSpec, selection: Selection | None, n_points: int) -> bool:
-    """Whether nearest neighbors should be joined alone: nothing says which pairs count, and one ε̂ does not suit all."""
-    open_ = spec.cutoff is None and spec.neighbors is None and spec.local_scale is None and n_points > 2 * NEIGHBORS
-    return open_ and selection is not None and selection.method in ("gc", "gc_inverse") and not selection.even
+def near_alone(selection: Selection | None, n_points: int) -> bool:
+    """Whether a map joins nearest neighbors alone, where nothing else says which pairs count: one ε̂ does not suit all."""
+    return (
+        selection is not None
+        and selection.method in ("gc", "gc_inverse")
+        and not selection.even
+        and n_points > 2 * NEIGHBORS
+    )
 
 
 def _warn_unless_resolved(selection: Selection) -> None:

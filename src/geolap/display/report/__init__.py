@@ -33,8 +33,8 @@ def write_report(
     """Write an HTML report about the points X.
 
     The answer in one sentence; D(ε) with minima, interval, bound and artifact, and the bandwidths of other rules on the same
-    axis; the graph against ε; the map at half, once and twice ε̂; singular values and dimension; code for what comes next.
-    Needs plotly (``geolap[report]``).
+    axis; the graph against ε; the map of the default graph at half, once and twice its ε̂; singular values and
+    dimension; code for what comes next.  Needs plotly (``geolap[report]``).
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def write_report(
     comparison : Comparison, optional
         By default six quick rules are asked, up to 20 000 points (fewer of the slower ones).
     labels : array-like (n_points,), optional
-        Words or numbers that color the maps; by default the density does.
+        Words or numbers that color the maps, up to 20 classes each in its own color; by default the density does.
     name : str, optional
         What to call the data.
     random_state : int, RandomState or None

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from ...estimators.base import NEAREST, NEIGHBORS
 from ...kernel import convert_bandwidth
 from ...selection import Selection, Status, Verdict
 
@@ -26,11 +27,12 @@ class Advice(NamedTuple):
     code: str
 
 
+_EVERY_RULE = "See what every rule says", "print(geolap.compare_bandwidths(X))"
 _LOOK_FURTHER = "Look further", "print(geolap.select_bandwidth(X, max_share=0.4).explain())"
 _ASK_GEOMETRY = "Ask the geometry instead", "print(geolap.select_bandwidth(X).explain())"
 _USE = "Use the bandwidth "
 _ADVICE = {
-    Status.INTERIOR: Advice(_USE, " for {}.", "See what every rule says", "print(geolap.compare_bandwidths(X))"),
+    Status.INTERIOR: Advice(_USE, " for {}.", *_EVERY_RULE),
     Status.SEVERAL: Advice(
         _USE,
         " for {}, but look at its other scales too.",
@@ -61,12 +63,7 @@ _ADVICE = {
     Status.NO_LIMIT: Advice("", " is a stopgap for {}: its range of scales has an open end.", *_ASK_GEOMETRY),
     Status.RULE: Advice("", " is what a rule of thumb says for {}.", *_ASK_GEOMETRY),
 }
-_FOR_LABELS = Advice(
-    _USE,
-    " for kernels and labels of {}; for a map, join nearest neighbors.",
-    "Map it by nearest neighbors",
-    "eigenmap = geolap.LaplacianEigenmap(n_neighbors=10, local_scale=7).fit(X)\nembedding = eigenmap.embedding_",
-)
+_FOR_LABELS = Advice(_USE, " for kernels and labels of {}; maps and clusters join nearest neighbors.", *_EVERY_RULE)
 
 
 def advice_for(selection: Selection) -> Advice:
@@ -76,30 +73,43 @@ def advice_for(selection: Selection) -> Advice:
     return _ADVICE[selection.status]
 
 
-def snippets_for(selection: Selection, *, n_clusters: int = 8, outliers: bool = False) -> tuple[Snippet, ...]:
-    """Code for what comes next; ``outliers``: whether they take the first coordinates of the map."""
+def snippets_for(
+    selection: Selection, *, near: bool, n_clusters: int | None = None, outliers: bool = False
+) -> tuple[Snippet, ...]:
+    """Code for what comes next.
+
+    ``near``: whether a map joins nearest neighbors by default; ``n_clusters``: the number of classes, where it is known;
+    ``outliers``: whether they take the first coordinates of the map.
+    """
     gamma = convert_bandwidth(selection.bandwidth, target="gamma")
     advice = advice_for(selection)
+    one = f"bandwidth = {selection.bandwidth:.6g}\n"
+    default = (
+        "eigenmap = geolap.LaplacianEigenmap(n_components=2).fit(X)  # nearest neighbors, local scales, an ε̂ of their own\n"
+        "embedding = eigenmap.embedding_"
+    )
+    at_this = f"{one}embedding = geolap.LaplacianEigenmap(n_components=2, bandwidth=bandwidth).fit_transform(X)"
+    known = f"n_clusters={n_clusters}" if n_clusters is not None and n_clusters > 1 else ""
+    clusters = (
+        f"clustering = geolap.LaplacianClustering({known}).fit(X)\nclusters = clustering.labels_\n"
+        "print(clustering.n_clusters_, clustering.status_)"
+    )
     snippets = [
-        Snippet(
-            "Build with this bandwidth",
-            f"bandwidth = {selection.bandwidth:.6g}\n"
-            "laplacian = geolap.GraphLaplacian(bandwidth).fit(X).laplacian_\n"
-            "embedding = geolap.LaplacianEigenmap(n_components=2, bandwidth=bandwidth).fit_transform(X)",
-        )
+        Snippet("Build with this bandwidth", f"{one}laplacian = geolap.GraphLaplacian(bandwidth).fit(X).laplacian_"),
+        Snippet("Map the data", default if near else at_this),
     ]
-    if outliers:
+    if outliers and not near:
         code = (
-            "eigenmap = geolap.LaplacianEigenmap(local_scale=10).fit(X)  # a bandwidth that varies\n"
+            f"eigenmap = geolap.LaplacianEigenmap(n_neighbors={NEIGHBORS}, local_scale={NEAREST}).fit(X)\n"
             "embedding = eigenmap.embedding_"
         )
         snippets.append(Snippet("Map the data without the pull of outliers", code))
-    snippets.append(Snippet(advice.title, advice.code))
+    snippets += [Snippet("Find clusters", clusters), Snippet(advice.title, advice.code)]
+    *others, last = (replace(snippet, code=f"import geolap\n\n{snippet.code}") for snippet in snippets)
     elsewhere = Snippet(
         "Use it in scikit-learn",
-        "from sklearn.cluster import SpectralClustering\n\n"
-        f"gamma = {gamma:.6g}  # exp(−gamma d²) = exp(−d²/ε²)\n"
-        f'clusters = SpectralClustering(n_clusters={max(n_clusters, 2)}, affinity="rbf", gamma=gamma).fit_predict(X)',
+        "from sklearn.metrics.pairwise import rbf_kernel\n\n"
+        f"gamma = {gamma:.6g}  # exp(−gamma d²) = exp(−d²/ε²); of SVC, KernelPCA, LabelSpreading, … too\n"
+        "weights = rbf_kernel(X, gamma=gamma)",
     )
-    first, *others = (replace(snippet, code=f"import geolap\n\n{snippet.code}") for snippet in snippets)
-    return first, elsewhere, *others
+    return *others, elsewhere, last

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["NO_LABEL", "OTHER", "Coloring", "density_coloring", "label_coloring"]
+__all__ = ["NO_LABEL", "OTHER", "Coloring", "density_coloring", "distance_coloring", "label_coloring"]
 
 _MOST_CATEGORIES = 20
 NO_LABEL, OTHER = "no label", "other"
@@ -47,11 +47,20 @@ def label_coloring(given: ArrayLike, n: int) -> Coloring:
 
 def density_coloring(degrees: np.ndarray) -> Coloring | None:
     """Density in relation to its median, on a log scale."""
-    known = degrees[np.isfinite(degrees)]
+    return _relative("density", degrees)
+
+
+def distance_coloring(distances: np.ndarray, k: int) -> Coloring | None:
+    """Distance to the k-th neighbor in relation to its median, on a log scale."""
+    return _relative(f"distance to the {k}th neighbor", distances)
+
+
+def _relative(title: str, values: np.ndarray) -> Coloring | None:
+    known = values[np.isfinite(values)]
     if not len(known) or not np.median(known) > 0:
         return None
     with np.errstate(divide="ignore"):
-        return Coloring("density, log₂ of its ratio to the median", values=np.log2(degrees / np.median(known)))
+        return Coloring(f"{title}, log₂ of its ratio to the median", values=np.log2(values / np.median(known)))
 
 
 def _labels(labels: ArrayLike, n: int) -> np.ndarray:

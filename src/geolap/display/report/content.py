@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from ...choices import RULES
 from ...dimension import DimensionCurve, dimension_curve
+from ...estimators.base import near_alone
 from ...graphs.health import HealthCurve, health_curve
 from ...kernel import convert_bandwidth
 from ...points import Points
@@ -21,7 +22,7 @@ from ...selection import Selection
 from ...selectors import GeometricConsistency
 from ...selectors.comparison import Comparison, ComparisonRow, compare_bandwidths
 from .advice import Snippet, advice_for, snippets_for
-from .coloring import Coloring, density_coloring, label_coloring
+from .coloring import Coloring, label_coloring
 from .maps import FAILURES, MapView, map_views
 
 __all__ = ["ReportContent", "Rival", "content_of", "content_of_selection"]
@@ -29,6 +30,15 @@ __all__ = ["ReportContent", "Rival", "content_of", "content_of_selection"]
 _RIVALS = {name: rule.quick_up_to for name, rule in RULES.items() if rule.quick_up_to}
 _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
+_PULLED_NEAR = (
+    "At ε̂ some of the first coordinates only single out a few points that hang on the others by little; those that "
+    "follow are drawn."
+)
+_PULLED = (
+    "At ε̂ the first coordinates single out a few points that are far from all others, as eigenmaps of data with outliers "
+    "do. A larger bandwidth hides them, and the finer geometry with them; one that varies from place to place does not: the "
+    "code is below."
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,8 @@ class ReportContent:
     maps : tuple of MapView
     coloring : Coloring or None
     remarks : dict
-        For a part of the report ("rivals", "maps", …), a sentence on what is missing or estimated.
+        For a part of the report ("rivals", "maps", …), a sentence on what is missing or estimated; for "graph", which graph
+        the maps are of, and why.
     """
 
     name: str
@@ -120,7 +131,9 @@ class ReportContent:
 
 def content_of_selection(selection: Selection, *, name: str | None = None) -> ReportContent:
     """What can be said without the points: the curve, neighbors of the evaluation points, code."""
-    return ReportContent(_name(name), selection, snippets_for(selection), health=_known_health(selection))
+    health = _known_health(selection)
+    near = near_alone(selection, health.n_points) if health is not None else False
+    return ReportContent(_name(name), selection, snippets_for(selection, near=near), health=health)
 
 
 def content_of(
@@ -150,20 +163,18 @@ def content_of(
         some = points[np.sort(chosen)]
         remarks["dimension"] = f"From a random {_MOST_POINTS_OF_SPECTRUM} of the {n} points."
     dimension = dimension_curve(some, scales, random_state=seed)
-    maps, density, remarks["maps"] = map_views(points, selection.bandwidth, seed)
-    outliers = any(view.pulled for view in maps if view.factor == 1.0)
+    maps = map_views(points, selection, seed)
+    remarks |= {"maps": maps.remark, "graph": maps.graph}
+    outliers = any(view.pulled for view in maps.views if view.factor == 1.0)
     if outliers:
-        remarks["outliers"] = (
-            "At ε̂ the first coordinates single out a few points that are far from all others, as eigenmaps of data with "
-            "outliers do. A larger bandwidth hides them, and the finer geometry with them; one that varies from place to "
-            "place does not: the code is below."
-        )
+        remarks["outliers"] = _PULLED_NEAR if maps.near else _PULLED
     return ReportContent(
         name=_name(name),
         selection=selection,
         snippets=snippets_for(
             selection,
-            n_clusters=8 if coloring is None or coloring.values is not None else coloring.n_classes,
+            near=near_alone(selection, n),
+            n_clusters=None if coloring is None else coloring.n_classes,
             outliers=outliers,
         ),
         n_points=n,
@@ -172,8 +183,8 @@ def content_of(
         rivals=tuple(rival for rival in rivals if rival.method != selection.method),
         health=health_curve(points, scales, random_state=seed),
         dimension=dimension,
-        maps=maps,
-        coloring=density_coloring(density) if coloring is None else coloring,
+        maps=maps.views,
+        coloring=maps.coloring if coloring is None else coloring,
         remarks=remarks,
     )
 

@@ -22,8 +22,10 @@ __all__ = ["Figure", "category_style", "color_limits", "dimension_figure", "heal
 
 Figure = dict[str, Any]
 
-_SYMBOLS = ("circle", "diamond", "x", "triangle-up")
-_N_COLORS = 7
+_SYMBOLS = ("circle", "diamond", "triangle-up")
+_SAME_SYMBOL = 7  # colors that those with impaired color vision tell apart; the following have other symbols
+# With more classes than that, their names are written on the map, this far apart in relation to its side.
+_APART, _NEAR_BORDER, _MOST_LETTERS = 0.1, 0.35, 14
 _FONT = {"family": "system-ui, sans-serif", "size": 13, "color": "@ink"}
 _MOST_SINGULAR_VALUES = 8
 _DECADES = 3.5  # of singular values; below is rounding
@@ -177,15 +179,42 @@ def map_figure(view: MapView, coloring: Coloring | None) -> Figure:
             pairs = [[int(row), _text(category, 40)] for row in rows[mine]]
             hover = _told("row %{customdata[0]}", "%{customdata[1]}")
             data.append(_points(places[mine], rows[mine], marker) | {"customdata": pairs, "hovertemplate": hover})
-    if len(view.ellipses):
-        gaps = np.full((len(view.ellipses), 1, 2), np.nan)
-        outline = np.concatenate([view.ellipses, gaps], axis=1).reshape(-1, 2)
-        data.append(_scatter("lines", *outline.T, hoverinfo="skip", line={"color": "@ink", "width": 1.1}))
-    center = 0.5 * (places.max(axis=0) + places.min(axis=0))
-    half = 0.56 * max(float(np.ptp(places, axis=0).max()), np.finfo(float).tiny)
-    x, y = ({"visible": False, "fixedrange": False, "range": [float(c - half), float(c + half)]} for c in center)
-    margin = {"l": 4, "r": 4, "t": 4, "b": 4}
-    return {"data": data, "layout": _BASE | {"xaxis": x, "yaxis": y | {"scaleanchor": "x"}, "margin": margin, "height": 320}}
+    for clipped, dash in ((False, "solid"), (True, "dot")):
+        some = view.ellipses[view.clipped == clipped]
+        if len(some):
+            gaps = np.full((len(some), 1, 2), np.nan)
+            outline = np.concatenate([some, gaps], axis=1).reshape(-1, 2)
+            line = {"color": "@ink", "width": 1.1, "dash": dash}
+            data.append(_scatter("lines", *outline.T, hoverinfo="skip", line=line))
+    ends = zip(view.center - 0.5 * view.sides, view.center + 0.5 * view.sides, strict=True)
+    x, y = ({"visible": False, "fixedrange": False, "range": [float(low), float(high)]} for low, high in ends)
+    if view.sides[0] == view.sides[1]:
+        y["scaleanchor"] = "x"
+    frame = {"xaxis": x, "yaxis": y, "margin": {"l": 4, "r": 4, "t": 4, "b": 4}, "height": 320}
+    return {"data": data, "layout": _BASE | frame | {"annotations": _names(view, coloring)}}
+
+
+def _names(view: MapView, coloring: Coloring | None) -> list[dict[str, Any]]:
+    """Names of many classes, each where a point of its class is: as near the middle of these as other names leave room."""
+    if coloring is None or coloring.n_classes <= _SAME_SYMBOL:
+        return []
+    places, codes = view.places[view.inside] / view.sides, coloring.codes[view.rows[view.inside]]
+    taken, names = np.empty((0, 2)), []
+    for code, category in enumerate(coloring.categories):
+        mine = places[codes == code]
+        if category in (NO_LABEL, OTHER) or not len(mine):
+            continue
+        mine = mine[((mine - np.median(mine, axis=0)) ** 2).sum(axis=1).argsort(kind="stable")]
+        room = np.abs(mine[:, None, :] - taken).max(axis=2).min(axis=1, initial=np.inf)
+        at = mine[(room >= _APART).argmax() if (room >= _APART).any() else room.argmax()]
+        taken = np.vstack([taken, at])
+        color, _ = category_style(code, coloring.categories)
+        box = {"bgcolor": "@halo", "bordercolor": color, "font": {"color": "@ink", "size": 11}, "showarrow": False}
+        x, y = at * view.sides
+        aside = at[0] - view.center[0] / view.sides[0]  # toward the middle where the border would cut it
+        side = "left" if aside < -_NEAR_BORDER else "right" if aside > _NEAR_BORDER else "center"
+        names.append(box | {"x": float(x), "y": float(y), "xanchor": side, "text": _text(category, _MOST_LETTERS)})
+    return names
 
 
 def color_limits(coloring: Coloring) -> tuple[float | None, float | None]:
@@ -199,7 +228,7 @@ def category_style(code: int, categories: tuple[str, ...]) -> tuple[str, str]:
     """Color and symbol of a category; points without a label are gray."""
     if categories[code] in (NO_LABEL, OTHER):
         return "@artifact", "circle"
-    return f"@c{code % _N_COLORS}", _SYMBOLS[(code // _N_COLORS) % len(_SYMBOLS)]
+    return f"@c{code}", _SYMBOLS[code // _SAME_SYMBOL]
 
 
 def _scatter(mode: str, x: Iterable, y: Iterable, **more: Any) -> dict[str, Any]:

@@ -1,26 +1,40 @@
-"""The map at half, once and twice the bandwidth: where its points are, and what it does to lengths."""
+"""The map at half, once and twice the bandwidth of its graph: where its points are, and what it does to lengths.
+
+The graph is the one that `geolap.LaplacianEigenmap` builds by default: all pairs where one ε̂ resolves the geometry
+everywhere, elsewhere nearest neighbors with local scales and an ε̂ of their own.
+"""
 
 import warnings
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import orthogonal_procrustes
 
+from ...estimators.base import NEAREST, NEIGHBORS, near_alone
 from ...estimators.maps import LaplacianEigenmap
 from ...estimators.riemannian import dual_metric_of_map, indicatrices
 from ...forecasting import forecast
+from ...graphs.neighbors import nearest_neighbors
+from ...scale import neighbor_scale
+from ...selection import Selection, Verdict
 from ...threads import one_blas_thread
+from .coloring import Coloring, density_coloring, distance_coloring
 
-__all__ = ["FAILURES", "MapView", "map_views"]
+__all__ = ["FAILURES", "MapView", "Maps", "map_views"]
 
-# Up to this many points carry the maps, landmarks if there are more; no maps if three took longer than these seconds.
-# Eigenvectors are found directly: at ε̂/2 a graph may be barely connected, where iterations stall.
-_LANDMARKS, _MOST_SECONDS = 2000, 120.0
+# Up to this many points are drawn, and carry the maps over all pairs, as landmarks if there are more; over nearest neighbors
+# all points do, up to so many.  No maps if three took longer than these seconds.
+_DRAWN, _MOST_OF_NEIGHBORS, _MOST_SECONDS = 2000, 20_000, 120.0
 # Of this many coordinates, the first two that are spread over at least this share of the points are drawn: smooth functions
 # are over a third or more, those that only single out a few outliers over next to none.
 _COORDINATES, _LEAST_SPREAD = 12, 0.05
 _WIDEST = 10.0  # radius of the circles drawn, in bandwidths
 _FACTORS = (0.5, 1.0, 2.0)
+# A panel leaves out this share of the points at either end of a coordinate, or one, if all make it so much wider.
+# It has a margin, one scale for both coordinates unless one is so much longer, and no ellipse longer than a fifth of it.
+_TAIL, _ROOM, _MARGIN, _OBLONG, _LONGEST = 0.02, 2.0, 1.12, 2.0, 0.2
 # A part that cannot be had leaves its sentence; a report has others.
 FAILURES = (ValueError, ArithmeticError, MemoryError, RuntimeError, np.linalg.LinAlgError)
 
@@ -32,13 +46,19 @@ class MapView:
     Attributes
     ----------
     factor : float
-        Its bandwidth in relation to ε̂.
+        Its bandwidth in relation to that of the graph.
     bandwidth : float
     rows : ndarray of int (n,)
-        The points drawn: those of the largest component of the graph, or the landmarks among them.
+        The points drawn: those of the largest component of the graph, some of them if there are many.
     places : ndarray (n, 2)
-    ellipses : ndarray (k, n, 2)
+    center : ndarray (2,)
+        Of the panel.
+    sides : ndarray (2,)
+        Width and height of the panel, which is drawn as a square.
+    ellipses : ndarray (k, m, 2)
         Circles of ``radius`` around some points of the data, as the map shows them.
+    clipped : ndarray of bool (k,)
+        Those that are drawn smaller than they are.
     radius : float
     components : int
         Of the graph.
@@ -52,37 +72,82 @@ class MapView:
     bandwidth: float
     rows: np.ndarray = field(default_factory=lambda: np.empty(0, int), repr=False)
     places: np.ndarray = field(default_factory=lambda: np.empty((0, 2)), repr=False)
+    center: np.ndarray = field(default_factory=lambda: np.zeros(2), repr=False)
+    sides: np.ndarray = field(default_factory=lambda: np.ones(2), repr=False)
     ellipses: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 2)), repr=False)
+    clipped: np.ndarray = field(default_factory=lambda: np.empty(0, bool), repr=False)
     radius: float = 0.0
     components: int = 0
     pulled: bool = False
     remark: str = ""
 
+    @property
+    def inside(self) -> np.ndarray:
+        """Which points lie in the panel."""
+        return _inside(self.places, self.center, self.sides)
 
-def map_views(points: np.ndarray, bandwidth: float, seed: int) -> tuple[tuple[MapView, ...], np.ndarray, str]:
-    """Maps at three bandwidths, the density of the points at the middle one (NaN where not known), and a remark."""
+
+@dataclass(frozen=True)
+class Maps:
+    """Maps at three bandwidths of one graph.
+
+    Attributes
+    ----------
+    views : tuple of MapView
+        None if they would take long.
+    graph : str
+        Which graph it is, and why.
+    remark : str
+        What was left out.
+    coloring : Coloring or None
+        How dense the points are.
+    near : bool
+        Whether the graph joins nearest neighbors alone, with local scales.
+    """
+
+    views: tuple[MapView, ...] = ()
+    graph: str = ""
+    remark: str = ""
+    coloring: Coloring | None = None
+    near: bool = False
+
+
+def map_views(points: np.ndarray, selection: Selection, seed: int) -> Maps:
+    """Maps of the graph that `geolap.LaplacianEigenmap` builds by default, or over landmarks where that would take long."""
     n = len(points)
-    density = np.full(n, np.nan)
+    wanted = near_alone(selection, n)
+    near = wanted and n <= _MOST_OF_NEIGHBORS
+    try:
+        graph: dict[str, Any] = _neighbors(points) if near else {"n_neighbors": None}
+    except FAILURES as error:
+        return Maps(remark=f"The maps were left out. {error}")
     landmarks, remark = None, ""
-    if n > _LANDMARKS:
-        landmarks = _LANDMARKS
+    if near and n > _DRAWN:
+        remark = f"{_DRAWN} of the {n} points are drawn."
+    elif n > _DRAWN:
+        landmarks = graph["n_landmarks"] = _DRAWN
         seconds = 3 * forecast(points.shape, "map", n_landmarks=landmarks).seconds
         if seconds > _MOST_SECONDS:
             remark = (
                 f"Three maps of {n} points would take about {seconds / 60:.0f} minutes, and were left out: "
                 "geolap.LaplacianEigenmap(bandwidth=…, n_landmarks=2000).fit(X) makes one."
             )
-            return (), density, remark
+            return Maps(remark=remark)
         remark = f"{landmarks} of the {n} points carry the maps, and are drawn."
+    if wanted and not near:
+        remark += " geolap.LaplacianEigenmap() joins nearest neighbors of all points instead, which takes longer."
     views: dict[float, MapView] = {}
+    bandwidth, coloring = None if near else selection.bandwidth, None
+    order = np.random.default_rng(seed).permutation(n)  # of points to draw, the same in all maps
     for times in (1.0, 0.5, 2.0):  # the first is the one that the others are turned to
         model = LaplacianEigenmap(
             min(_COORDINATES, n - 1),
-            bandwidth=times * bandwidth,
+            bandwidth="gc" if bandwidth is None else times * bandwidth,
             disconnected="separate",
-            n_landmarks=landmarks,
-            eigen_solver="dense",
+            # Directly if that is fast: at ε̂/2 a graph may be barely connected, where iterations stall.
+            eigen_solver="auto" if near and n > _DRAWN else "dense",
             random_state=seed,
+            **graph,
         )
         # Matrices this small are solved faster by one thread where others want the cores too.
         with warnings.catch_warnings(), one_blas_thread:
@@ -90,15 +155,56 @@ def map_views(points: np.ndarray, bandwidth: float, seed: int) -> tuple[tuple[Ma
             try:
                 model.fit(points)
             except FAILURES as error:
+                if bandwidth is None:
+                    return Maps(remark=f"The maps were left out. {error}")
                 views[times] = MapView(times, times * bandwidth, remark=str(error))
                 continue
         if times == 1.0:
-            density[slice(None) if landmarks is None else model.landmarks_] = model.graph_.degrees
-        views[times] = _view(times, model, views.get(1.0))
-    return tuple(views[times] for times in _FACTORS), density, remark
+            bandwidth, coloring = model.bandwidth_, _density(model, n)
+        views[times] = _view(times, model, views.get(1.0), order)
+    which = _which_graph(selection, near, wanted)
+    return Maps(tuple(views[times] for times in _FACTORS), which, remark.strip(), coloring, near)
 
 
-def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None) -> MapView:
+def _neighbors(points: np.ndarray) -> dict[str, Any]:
+    """The default graph of nearest neighbors as parameters, searched once for all maps."""
+    distances, columns = nearest_neighbors(points, NEIGHBORS)
+    ends = np.arange(0, distances.size + 1, NEIGHBORS)
+    matrix = sparse.csr_array((distances.ravel(), columns.ravel(), ends), shape=(len(points), len(points)))
+    return {"n_neighbors": None, "neighbors": matrix, "local_scale": neighbor_scale(points, NEAREST)}
+
+
+def _which_graph(selection: Selection, near: bool, wanted: bool) -> str:
+    """The graph of the maps and why it is that, in a sentence."""
+    if wanted:
+        why = {
+            Verdict.NEAREST_NEIGHBORS: "over all pairs, neighborhoods at ε̂ hold too few points to carry tangent planes",
+            Verdict.NOT_FOUND: "over all pairs, no bandwidth stands out",
+            Verdict.RESOLVED: "over all pairs, the sparse parts of the data have next to no neighbors at ε̂",
+        }[selection.verdict]
+        if near:
+            return (
+                f"The graph joins each point with its {NEIGHBORS} nearest neighbors, with local scales by the {NEAREST}th: "
+                f"{why}. Its ε̂ is its own."
+            )
+        return f"The graph joins all pairs of landmarks, although {why}."
+    if selection.even:
+        return "The graph joins all pairs: one ε̂ resolves the geometry everywhere."
+    return "The graph joins all pairs" + (
+        ": there are few points." if selection.method.startswith("gc") else ", at the rule's ε̂."
+    )
+
+
+def _density(model: LaplacianEigenmap, n: int) -> Coloring | None:
+    """Colors by the degrees of the graph, or by its local scales, with which degrees are alike everywhere."""
+    values, graph = np.full(n, np.nan), model.graph_
+    values[slice(None) if model.landmarks_ is None else model.landmarks_] = (
+        graph.degrees if model.local_scale is None else graph.bandwidths
+    )
+    return density_coloring(values) if model.local_scale is None else distance_coloring(values, NEAREST)
+
+
+def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None, order: np.ndarray) -> MapView:
     """The largest component of a graph on its map, turned toward the reference so that the eye compares like with like."""
     graph, components = model.graph_, model.n_graph_components_
     carriers = np.arange(graph.n_points) if model.landmarks_ is None else model.landmarks_
@@ -107,22 +213,72 @@ def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None) ->
     coordinates = model.embedding_[rows].astype(float)
     drawn, spread = _spread_out(coordinates)
     pulled = bool(not spread or drawn[1] != 1)
-    remark = ""
+    remarks = []
     if components > 1:
         share = len(largest) / graph.n_points
-        remark = f"The graph has {components} components; the largest is drawn, {share:.0%} of it. "
+        remarks.append(f"The graph has {components} components; the largest is drawn, {share:.0%} of it.")
     if not spread:
-        remark += "Every coordinate singles out a few points."
+        remarks.append("Every coordinate singles out a few points.")
     elif pulled:
-        remark += f"Coordinates {drawn[0] + 1} and {drawn[1] + 1}; those before single out a few points."
+        remarks.append(f"Coordinates {drawn[0] + 1} and {drawn[1] + 1}; those before single out a few points.")
     places = coordinates[:, drawn]
     places = places - places.mean(axis=0)
     if reference is not None:
         places = places @ _turn(rows, places, reference)
-    ellipses, radius = indicatrices(places, dual_metric_of_map(places, graph.restricted(largest).metric_laplacian()))
+    dual = dual_metric_of_map(places, graph.restricted(largest).metric_laplacian())
+    shown = np.sort(np.argsort(np.argsort(order)[rows])[:_DRAWN])
+    rows, places, dual = rows[shown], places[shown], dual[shown]
+    center, sides = _panel(places)
+    inside = _inside(places, center, sides)
+    if not inside.all():
+        remarks.append(f"{(~inside).sum()} of {len(places)} points lie outside the panel; a double click shows them.")
+    if sides[0] != sides[1]:
+        remarks.append("The axes have different scales.")
+    # Ellipses as the panel shows them, with sides of length 1.
+    ellipses, radius = indicatrices((places[inside] - center) / sides, dual[inside] / np.outer(sides, sides))
     if radius > _WIDEST * graph.bandwidth:  # the map is flat nearly everywhere
         ellipses, radius = ellipses[:0], 0.0
-    return MapView(factor, graph.bandwidth, rows, places, ellipses, radius, components, pulled, remark)
+    ellipses, clipped = _clipped(ellipses)
+    return MapView(
+        factor=factor,
+        bandwidth=graph.bandwidth,
+        rows=rows,
+        places=places,
+        center=center,
+        sides=sides,
+        ellipses=center + sides * ellipses,
+        clipped=clipped,
+        radius=radius,
+        components=components,
+        pulled=pulled,
+        remark=" ".join(remarks),
+    )
+
+
+def _panel(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Center and sides of a panel around the points, all but those at the ends if a few there would squeeze the others."""
+    ordered = np.sort(places, axis=0)
+    low, high = ordered[0], ordered[-1]
+    if len(places) > 2 * NEIGHBORS:
+        tail = max(1, int(_TAIL * len(places)))
+        inner = ordered[-1 - tail] - ordered[tail]
+        squeezed = (inner > 0.0) & (_ROOM * inner < high - low)
+        low, high = np.where(squeezed, ordered[tail], low), np.where(squeezed, ordered[-1 - tail], high)
+    sides = _MARGIN * np.maximum(high - low, np.finfo(float).tiny)
+    alike = sides.max() <= _OBLONG * sides.min() or not (high > low).all()
+    return 0.5 * (low + high), np.full(2, sides.max()) if alike else sides
+
+
+def _inside(places: np.ndarray, center: np.ndarray, sides: np.ndarray) -> np.ndarray:
+    return (np.abs(places - center) <= 0.5 * sides).all(axis=1)
+
+
+def _clipped(ellipses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Ellipses that are not too long for a panel with sides of length 1, and which of them were longer."""
+    centers = ellipses[:, :-1].mean(axis=1, keepdims=True)  # the last point is the first
+    length = 2.0 * np.sqrt(((ellipses - centers) ** 2).sum(axis=2).max(axis=1))
+    shrunk = _LONGEST / np.maximum(length, _LONGEST)
+    return centers + shrunk[:, None, None] * (ellipses - centers), shrunk < 1.0
 
 
 def _spread_out(coordinates: np.ndarray) -> tuple[np.ndarray, bool]:

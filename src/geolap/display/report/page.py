@@ -25,6 +25,7 @@ __all__ = ["page_of"]
 
 _MOST_FEATURES_NAMED = 12
 _PROSE = ("remark", "what it is")  # columns of sentences
+_MOST_IN_A_ROW = 8  # entries of a key; more are set in columns
 _FACTORS = {0.5: "ε̂/2", 1.0: "ε̂", 2.0: "2ε̂"}
 
 Section = tuple[str, dict[str, Figure]]  # HTML, and the charts that its places are for
@@ -175,6 +176,8 @@ def _maps(content: ReportContent) -> Section:
     names = [f"{_FACTORS[view.factor]} = {view.bandwidth:.4g}" for view in content.maps]
     for k, view in enumerate(content.maps):
         circles = f"Ellipses are circles of radius {view.radius:.3g} on the data." if len(view.ellipses) else ""
+        if view.clipped.any():
+            circles += " Dotted ones are larger than drawn."
         caption = f"<b>{names[k]}</b>{escape(' '.join(filter(None, (view.remark, circles))))}"
         chart = ""
         if len(view.places):
@@ -183,7 +186,8 @@ def _maps(content: ReportContent) -> Section:
         kind = " class=chosen" if view.factor == 1.0 else ""
         views.append(f"<figure{kind}><figcaption>{caption}</figcaption>{chart}</figure>")
     text = (
-        "The same eigenmap at half, once and twice the bandwidth. What changes between them is not in the data: it is the "
+        f"The same eigenmap at half, once and twice its bandwidth. {escape(content.remarks.get('graph', ''))} "
+        "What changes between them is not in the data: it is the "
         "scale. Where ellipses differ in size or shape, the map distorts lengths."
     )
     columns = {
@@ -289,12 +293,12 @@ _MARKS = {
 
 
 def _key(items: Iterable[Sequence[str]]) -> str:
-    marks = (
+    marks = [
         f'<li><svg width="18" height="12" aria-hidden="true">{_MARKS[mark].format(f"var(--{color[1:]})")}</svg>'
         f"{escape(text)}</li>"
         for mark, color, text in items
-    )
-    return f'<ul class="key">{"".join(marks)}</ul>'
+    ]
+    return f'<ul class="key{" many" if len(marks) > _MOST_IN_A_ROW else ""}">{"".join(marks)}</ul>'
 
 
 def _table(columns: dict[str, list[str]], chosen: Sequence[bool] = ()) -> str:
