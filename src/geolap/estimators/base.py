@@ -24,12 +24,12 @@ from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
 
-__all__ = ["NEAREST", "NEIGHBORS", "GraphEstimator", "documented", "near_alone"]
+__all__ = ["DENSITY", "NEAREST", "NEIGHBORS", "GraphEstimator", "documented", "near_alone"]
 
 _Class = TypeVar("_Class", bound=type)
 
-# The graph where ε̂ over all pairs does not resolve the geometry: neighbors, and the one whose distance is the local scale.
-NEIGHBORS, NEAREST = 10, 7
+# The graph where one ε̂ does not suit all of the data: neighbors, the one whose distance is the local scale, and λ.
+NEIGHBORS, NEAREST, DENSITY = 10, 7, 0.5
 
 # The error of thinning from which on a warning tells it.
 _MUCH_ERROR = 0.05
@@ -199,7 +199,8 @@ class GraphEstimator(BaseEstimator):
             spec.cutoff is not None or spec.neighbors is not None or spec.local_scale is not None or n_landmarks is not None
         )
         if self.n_neighbors == "auto" and not said and near_alone(selection, len(data)):
-            near = replace(spec, n_neighbors=NEIGHBORS, local_scale=NEAREST)
+            density = min(spec.renormalization, DENSITY)
+            near = replace(spec, n_neighbors=NEIGHBORS, local_scale=NEAREST, renormalization=density)
             skeleton = skeleton_of(data, near, random_state=self.random_state)
             bandwidth, selection = self._chosen(data, y, skeleton)
         if self.needs_geometry and selection is not None and skeleton.pairs is None and skeleton.scale is None:

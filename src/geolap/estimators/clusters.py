@@ -44,7 +44,7 @@ from ..selectors import BandwidthSelector
 from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_number
-from .base import NEAREST, NEIGHBORS, GraphEstimator, documented
+from .base import DENSITY, NEAREST, NEIGHBORS, GraphEstimator, documented
 
 __all__ = ["ClusterStatus", "LaplacianClustering"]
 
@@ -147,7 +147,7 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
     max_clusters: int = 15
     n_neighbors: int | str | None = NEIGHBORS
     local_scale: LocalScaleLike = NEAREST
-    renormalization: float = 0.5
+    renormalization: float = DENSITY
     calibrate: bool = False  # clusters do not depend on the scale of L
 
     def fit(self, X: Any, y: Any = None) -> Self:

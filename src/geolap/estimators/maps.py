@@ -48,7 +48,8 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
 _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
         Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of); None joins
         all points.  "auto" joins all where one ε̂ resolves the geometry everywhere (`Selection.even`), and elsewhere the 10
-        nearest, with local scales by the 7th and an ε̂ of their own: `geolap reproduce graphs` has the evidence.
+        nearest, with local scales by the 7th, λ = 1/2 at most and an ε̂ of their own, the graph that clusters are found on:
+        `geolap reproduce graphs` has the evidence.
 """
 _EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
         Signs are fixed: in every coordinate the entry of largest magnitude is positive.

@@ -44,8 +44,8 @@ GRAPHS: dict[str, dict[str, Any]] = {
 }
 # Weights 0 and 1 for the same 10 neighbors, the point itself among them, as in scikit-learn; the first graph where its
 # bandwidth is resolved and the second elsewhere.
-UNWEIGHTED, AUTO, _RESOLVED, _ELSE = "10 neighbors, 0/1", "auto", "all pairs", "10 neighbors, local"
-_HALF = "10 neighbors, local, λ = 1/2"
+UNWEIGHTED, AUTO, _RESOLVED, _LOCAL_SCALES = "10 neighbors, 0/1", "auto", "all pairs", "10 neighbors, local"
+_ELSE = "10 neighbors, local, λ = 1/2"
 ALL = (*GRAPHS, UNWEIGHTED, AUTO)
 SKLEARN, DEFAULT, WEIGHED, _NEAR = "SpectralClustering", "LaplacianClustering", "LaplacianClassifier", "10 neighbors"
 POINTS, QUICK_POINTS, QUICK_SETS = 1000, 150, ("iris", "wine", "digits")
@@ -209,8 +209,8 @@ def _claims(tables: Mapping[str, Sequence[Record]], by_graph: Mapping[str, Recor
     def means(name: str, *those: str) -> dict[str, float]:
         return {graph: by_graph[graph][name] for graph in those}
 
-    pairs, local = _RESOLVED, _ELSE
-    maps, spikes = means("maps", pairs, local, AUTO), means("spikes", pairs, local)
+    pairs, local, default = _RESOLVED, _LOCAL_SCALES, _ELSE
+    maps, spikes = means("maps", pairs, local, default, AUTO), means("spikes", pairs, local, default, AUTO)
     clusters, labels, manifolds = (means(name, *ALL) for name in ("clusters", "labels", "manifolds"))
     best, weighed = min(labels, key=labels.__getitem__), by_graph[WEIGHED]["labels"]
     return (
@@ -223,15 +223,15 @@ def _claims(tables: Mapping[str, Sequence[Record]], by_graph: Mapping[str, Recor
             "and on no set worse by more than 0.05", min(gains.values()) >= -0.05, f"worst on {worst}, {gains[worst]:+.3f}"
         ),
         Claim(
-            f"{local} cluster better than {pairs}",
-            clusters[local] > clusters[pairs],
-            listed({graph: clusters[graph] for graph in (pairs, "all pairs, local", "10 neighbors", local)}, ".3f"),
+            f"{default} cluster better than {pairs}",
+            clusters[default] > clusters[pairs],
+            listed({graph: clusters[graph] for graph in (pairs, "all pairs, local", "10 neighbors", local, default)}, ".3f"),
         ),
-        Claim(f"maps of {pairs} are spikes, those of {local} are not", spikes[local] < spikes[pairs] / 2, listed(spikes)),
-        Claim(f"maps of {local} tell classes better than those of {pairs}", maps[local] > maps[pairs], listed(maps, ".1f")),
+        Claim(f"maps of {AUTO} have fewer spikes than those of {pairs}", spikes[AUTO] < spikes[pairs], listed(spikes)),
+        Claim("and tell classes as well, to a point in a hundred", maps[AUTO] > maps[pairs] - 1.0, listed(maps, ".1f")),
         Claim(
-            f"on manifolds maps of {pairs} are as good as any",
-            manifolds[pairs] >= max(manifolds.values()) - 0.01,
+            f"on manifolds {AUTO} takes {pairs}, within 0.02 of the best",
+            manifolds[AUTO] >= max(manifolds.values()) - 0.02,
             listed({graph: manifolds[graph] for graph in (pairs, "30 neighbors", local, AUTO)}, ".3f"),
         ),
         Claim(
@@ -242,8 +242,7 @@ def _claims(tables: Mapping[str, Sequence[Record]], by_graph: Mapping[str, Recor
         ),
         Claim(
             "with local scales, λ = 1/2 makes better maps and labels than λ = 1",
-            by_graph[_HALF]["maps"] > maps[local] and labels[_HALF] < labels[local],
-            f"accuracy {by_graph[_HALF]['maps']:.1f} and {maps[local]:.1f} %, "
-            f"error {labels[_HALF]:.1f} and {labels[local]:.1f} %",
+            maps[default] > maps[local] and labels[default] < labels[local],
+            f"accuracy {maps[default]:.1f} and {maps[local]:.1f} %, error {labels[default]:.1f} and {labels[local]:.1f} %",
         ),
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from ...estimators.base import NEAREST, NEIGHBORS
+from ...estimators.base import DENSITY, NEAREST, NEIGHBORS
 from ...kernel import convert_bandwidth
 from ...selection import Selection, Status, Verdict
 
@@ -100,7 +100,8 @@ def snippets_for(
     ]
     if outliers and not near:
         code = (
-            f"eigenmap = geolap.LaplacianEigenmap(n_neighbors={NEIGHBORS}, local_scale={NEAREST}).fit(X)\n"
+            f"neighbors = dict(n_neighbors={NEIGHBORS}, local_scale={NEAREST}, renormalization={DENSITY})\n"
+            "eigenmap = geolap.LaplacianEigenmap(**neighbors).fit(X)\n"
             "embedding = eigenmap.embedding_"
         )
         snippets.append(Snippet("Map the data without the pull of outliers", code))

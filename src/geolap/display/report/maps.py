@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import orthogonal_procrustes
 
-from ...estimators.base import NEAREST, NEIGHBORS, near_alone
+from ...estimators.base import DENSITY, NEAREST, NEIGHBORS, near_alone
 from ...estimators.maps import LaplacianEigenmap
 from ...estimators.riemannian import dual_metric_of_map, indicatrices
 from ...forecasting import forecast
@@ -171,7 +171,12 @@ def _neighbors(points: np.ndarray) -> dict[str, Any]:
     distances, columns = nearest_neighbors(points, NEIGHBORS)
     ends = np.arange(0, distances.size + 1, NEIGHBORS)
     matrix = sparse.csr_array((distances.ravel(), columns.ravel(), ends), shape=(len(points), len(points)))
-    return {"n_neighbors": None, "neighbors": matrix, "local_scale": neighbor_scale(points, NEAREST)}
+    return {
+        "n_neighbors": None,
+        "neighbors": matrix,
+        "local_scale": neighbor_scale(points, NEAREST),
+        "renormalization": DENSITY,
+    }
 
 
 def _which_graph(selection: Selection, near: bool, wanted: bool) -> str:
