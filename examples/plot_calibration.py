@@ -18,9 +18,9 @@ fits = {name: geolap.LaplacianEigenmap(15, n_neighbors=k, random_state=0).fit(sp
 print(fits["15 neighbors"].calibration_.explain())
 
 # %%
-# Left: how far the walk gets in each step.  The first step is too long where few neighbors are uneven, and later ones shorten
-# where the surface bends away; c is what steps from the second on tell about time zero.  Right: eigenvalues over those of the
-# sphere, before and after.
+# Left: how far the walk gets in each step.  The first step is too long where few neighbors are uneven, and later ones get
+# shorter as the surface bends away; c is what steps from the second on tell about time zero.  Right: eigenvalues over those
+# of the sphere, before and after.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
 for k, (name, fit) in enumerate(fits.items()):

@@ -206,7 +206,7 @@ def _truth_calibrated(study: Study) -> "Figure":
         ax.set_yticks(range(len(graphs)), graphs)
         plain_ticks(ax.xaxis)
     figure.axes[0].invert_yaxis()
-    figure.axes[-1].legend(frameon=False, fontsize="small", loc="upper left")
+    figure.axes[0].legend(frameon=False, fontsize="small", loc="lower right")
     return figure
 
 
