@@ -22,7 +22,7 @@ def small():
 
 
 def _graph(X, **params):
-    return geolap.GraphLaplacian(**{"bandwidth": 0.3, "random_state": 0} | params).fit(X)
+    return geolap.GraphLaplacian(**{"bandwidth": 0.3, "random_state": 0, "calibrate": False} | params).fit(X)
 
 
 def _mean_weights(X, n_draws, **params):
@@ -48,6 +48,7 @@ def test_weights_are_right_in_the_mean(small, monkeypatch, look_at_all):
     _assert_unbiased(small, 20, 0.01, n_edges=20)
 
 
+@pytest.mark.slow
 def test_weights_are_right_in_the_mean_where_nearest_neighbors_are_searched_for(small, monkeypatch):
     monkeypatch.setattr(thinning, "_MOST_DRAWN", 30_000)
     monkeypatch.setattr(thinning, "_SIDE", 200)
@@ -77,6 +78,7 @@ def test_the_choice_depends_on_the_seed_and_on_nothing_else(hourglass):
     assert sparse.issparse(one)
 
 
+@pytest.mark.slow
 def test_eigenvalues_are_those_of_all_pairs_to_the_error_that_is_told(hourglass):
     full = smooth_spectrum(_graph(hourglass, bandwidth=0.195, n_edges="all").graph_, 6).eigenvalues[1:]
     for n_edges in (30, 100):
@@ -89,6 +91,7 @@ def test_eigenvalues_are_those_of_all_pairs_to_the_error_that_is_told(hourglass)
         assert model.n_edges_ == model.graph_.weights.nnz / 6000 - 1
 
 
+@pytest.mark.slow
 def test_as_many_edges_as_the_error_asks_for(hourglass, monkeypatch):
     assert _graph(hourglass, bandwidth=0.195).thinning_error_ is None  # all pairs fit
     monkeypatch.setattr(build, "_MOST_ENTRIES", 10**6)
@@ -144,6 +147,7 @@ def test_components_that_are_apart_stay_apart():
     assert smooth_spectrum(_graph(X, n_edges=30).graph_, 3).n_components == 2
 
 
+@pytest.mark.slow
 def test_local_scales_are_kept(hourglass):
     scale = geolap.neighbor_scale(hourglass, 20, intrinsic_dim=2)
     full, thin = (_graph(hourglass, bandwidth=0.2, local_scale=scale, n_edges=n).graph_ for n in ("all", 100))
@@ -152,6 +156,7 @@ def test_local_scales_are_kept(hourglass):
     np.testing.assert_allclose(found, expected, rtol=0.03)
 
 
+@pytest.mark.slow
 def test_without_renormalization_the_error_is_told_too(hourglass):
     params = {"bandwidth": 0.195, "renormalization": 0.0}
     full = smooth_spectrum(_graph(hourglass, n_edges="all", **params).graph_, 6).eigenvalues[1:]
@@ -160,6 +165,7 @@ def test_without_renormalization_the_error_is_told_too(hourglass):
     assert 0.5 < -shift.mean() / model.thinning_error_ < 1.5
 
 
+@pytest.mark.slow
 def test_maps_labels_landmarks_and_new_points(hourglass):
     full, thin = (geolap.LaplacianEigenmap(3, 0.195, n_edges=n, random_state=0).fit(hourglass) for n in ("all", 100))
     np.testing.assert_allclose(thin.eigenvalues_, full.eigenvalues_, rtol=0.03)
