@@ -119,6 +119,7 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
         loss = np.nan_to_num(built.kernel.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:])
         self._built, self._loss = built, loss  # 1 − eigenvalue of P, where ρ = 1; 0 for coordinates that do not exist
         self.component_labels_, self.n_graph_components_ = spectrum.components, spectrum.n_components
+        self._time = self._time_of(spectrum, built.kernel)
         self.eigenvalues_, self._coordinates = self._coordinates_of(spectrum, loss, built.kernel)
         self._n_features_out = self.coordinates_.shape[-1]
         self.embedding_ = self._coordinates.astype(built.kernel.weights.dtype)
@@ -223,6 +224,10 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
             return first
         chosen = Choice(spectrum.vectors[:, 1:], graph, spectrum.components, part).made(n_coordinates=s).chosen
         return chosen if len(chosen) == s else first
+
+    def _time_of(self, spectrum: Spectrum, graph: KernelGraph) -> float:
+        """Steps of P after which the coordinates are taken."""
+        return 1.0
 
     @abstractmethod
     def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, graph: KernelGraph) -> tuple[np.ndarray, np.ndarray]:
@@ -344,6 +349,13 @@ class DiffusionMap(_SpectralMap):
         c = 1.0 if self.calibration_ is None else self.calibration_.factor
         return 0.25 * c * self.bandwidth_**2
 
+    @property
+    def diffusion_time_(self) -> float:
+        return self._time
+
+    def _time_of(self, spectrum: Spectrum, graph: KernelGraph) -> float:
+        return float(spectral_entropy(graph, spectrum).knee if self.diffusion_time == "auto" else self.diffusion_time)
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.diffusion_time != "auto":
@@ -353,12 +365,7 @@ class DiffusionMap(_SpectralMap):
         separate = loss.ndim == 2
         groups = spectrum.components if separate else np.zeros_like(spectrum.components)
         size = np.sqrt(np.bincount(groups, weights=spectrum.mass))[groups]  # makes the constant eigenvector 1
-        power = 1.0 - loss
-        auto = self.diffusion_time == "auto"
-        self.diffusion_time_ = float(spectral_entropy(self.graph_, spectrum).knee if auto else self.diffusion_time)
-        if self.diffusion_time_.is_integer():
-            power = power ** int(self.diffusion_time_)
-        else:  # a negative number has no such power; those of smooth eigenvectors are positive
-            power = np.maximum(power, 0.0) ** self.diffusion_time_
+        whole = self._time.is_integer()  # a negative number has no other power; those of smooth eigenvectors are positive
+        power = (1.0 - loss) ** int(self._time) if whole else np.maximum(1.0 - loss, 0.0) ** self._time
         coordinates = spectrum.vectors[:, 1:] * size[:, None] * (power[groups] if separate else power)
         return 1.0 - graph.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:], coordinates
