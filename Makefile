@@ -14,7 +14,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 # Tests run in two processes, each file in one of them.
-PYTEST := -m pytest -q -n 2 --dist loadfile
+PYTEST := -m pytest -q -n 2 --dist worksteal
 QUICK := -m 'not slow and not browser' --ignore tests/test_anndata.py --ignore tests/test_device.py tests
 
 .PHONY: demo quick test oldest lint docs package reproduction browser bench clean

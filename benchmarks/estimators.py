@@ -133,7 +133,7 @@ def metric():
 def metric_of(X, model, n_components):
     """The metric of the eigenmap with the bandwidth of the model."""
     y = geolap.LaplacianEigenmap(n_components, bandwidth=model.bandwidth_).fit_transform(X)
-    return geolap.riemannian_metric(y, model.laplacian_, intrinsic_dim=2)
+    return geolap.riemannian_metric(y, model, intrinsic_dim=2)
 
 
 def flat_area(corners):

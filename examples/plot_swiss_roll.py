@@ -20,7 +20,7 @@ X = roll.data
 
 model = geolap.GraphLaplacian(geolap.GeometricConsistency(working_dim=2, random_state=0)).fit(X)
 eigenmap = geolap.LaplacianEigenmap(n_components=5, bandwidth=model.bandwidth_).fit(X)
-metric = geolap.riemannian_metric(eigenmap.embedding_, model.laplacian_, intrinsic_dim=2)
+metric = geolap.riemannian_metric(eigenmap.embedding_, model, intrinsic_dim=2)
 print(f"bandwidth {model.bandwidth_:.3g}; layers of the roll are {2 * np.pi:.3g} apart")
 
 # %%

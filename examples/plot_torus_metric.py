@@ -22,7 +22,7 @@ print(model.selection_.explain())
 # is level the map is true, √det G = 1.  Where the tube is steep, at both rims, a unit of area on the map holds much more of
 # the torus.  The exact value is ``1/|sin a|``, with a the angle around the tube from the outer rim.
 
-flat = geolap.riemannian_metric(X[:, :2], model.laplacian_, intrinsic_dim=2)
+flat = geolap.riemannian_metric(X[:, :2], model, intrinsic_dim=2)
 angle = torus.coordinates[:, 0]
 exact = 1.0 / np.abs(np.sin(angle))
 level = np.abs(np.sin(angle)) > 0.5

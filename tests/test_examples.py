@@ -20,6 +20,8 @@ SAYS = {
     "plot_few_labels.py": "of the other 1697 digits are right",
     "plot_swiss_roll.py": "corrected by G",
     "plot_coordinates.py": "are chosen: neighbors on their map have the same values of all candidates.",
+    "plot_calibration.py": "times as far as diffusion on the data, in 2 directions",
+    "plot_clusters.py": "Clusters stand out",
     "plot_torus_metric.py": "found over exact",
     "plot_choose_parameters.py": "gain over ε alone",
     "plot_single_cells.py": "A clear minimum inside the searched range.",

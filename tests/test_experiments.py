@@ -124,7 +124,7 @@ def test_spikes_are_the_share_of_variance_far_out():
 @pytest.mark.slow
 def test_graphs_are_compared_on_the_sets_that_are_there(monkeypatch, tmp_path):
     monkeypatch.setattr(labeled_sets, "find_spec", lambda name: None)
-    few = ("all pairs", "10 neighbors", "all pairs, local", "30 neighbors", "10 neighbors, local", graphs._HALF)
+    few = ("all pairs", "10 neighbors", "all pairs, local", "30 neighbors", "10 neighbors, local", graphs._ELSE)
     monkeypatch.setattr(graphs, "GRAPHS", {name: graphs.GRAPHS[name] for name in few})
     monkeypatch.setattr(graphs, "ALL", (*few, graphs.UNWEIGHTED, graphs.AUTO))
     monkeypatch.setattr(graphs, "MANIFOLDS", {"sphere": graphs.MANIFOLDS["sphere"]})

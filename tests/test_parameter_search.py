@@ -238,9 +238,13 @@ def test_varying_scales_pay_on_a_union_of_manifolds():
     y[data.splits[0]] = data.target[data.splits[0]]
     unlabeled = y < 0
     wrong, scores = {}, {}
-    for name, params in {"one": {}, "neighbors": {"local_scale": 10}, "regional": {"local_scale": "regional"}}.items():
+    for name, params in {
+        "one": {"n_neighbors": None},
+        "neighbors": {"local_scale": 10},
+        "regional": {"local_scale": "regional"},
+    }.items():
         selector = geolap.GeometricConsistency(working_dim=1, n_sample=200, random_state=0)
-        model = geolap.LaplacianClassifier(selector, random_state=0, **params).fit(data.data, y)
+        model = geolap.LaplacianClassifier(selector, n_neighbors=None, local_scale=scale, random_state=0).fit(data.data, y)
         wrong[name] = np.mean(model.transduction_[unlabeled] != data.target[unlabeled])
         scores[name] = min(m.score for m in model.selection_.minima if m.local)
     assert max(scores["neighbors"], scores["regional"]) < 0.9 * scores["one"]

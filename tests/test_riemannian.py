@@ -76,12 +76,12 @@ def test_swiss_roll_has_its_true_lengths_and_area():
     X, u = roll.data, roll.coordinates
     model = geolap.GraphLaplacian(geolap.GeometricConsistency(working_dim=2, random_state=0)).fit(X)
     eigenmap = geolap.LaplacianEigenmap(n_components=5, bandwidth=model.bandwidth_).fit(X)
-    metric = geolap.riemannian_metric(eigenmap.embedding_, model.laplacian_, intrinsic_dim=2)
+    metric = geolap.riemannian_metric(eigenmap.embedding_, model, intrinsic_dim=2)
     graph = kneighbors_graph(X, 15)
     pairs = np.random.default_rng(0).choice(len(X), (10, 2), replace=False)
     truth = np.linalg.norm(u[pairs[:, 0]] - u[pairs[:, 1]], axis=1)
     lengths = np.array([metric.length(metric.geodesic_path(graph, i, j)) for i, j in pairs])
-    assert np.abs(lengths / truth - 1).max() < 0.1
+    assert np.abs(lengths / truth - 1).max() < 0.04
     # Through the air the roll is much shorter, and on the map much smaller.
     assert np.median(np.linalg.norm(X[pairs[:, 0]] - X[pairs[:, 1]], axis=1) / truth) < 0.7
     triangles = Delaunay(u).simplices
@@ -90,7 +90,12 @@ def test_swiss_roll_has_its_true_lengths_and_area():
     triangles, corners = triangles[sides < model.bandwidth_], corners[sides < model.bandwidth_]  # no slivers along the hull
     area = 0.5 * np.abs(np.linalg.det(corners[:, 1:] - corners[:, :1])).sum()
     assert area > 0.95 * roll.volume
-    assert metric.area(triangles) == pytest.approx(area, rel=0.1)
+    # Near its rim the map is flat, and areas are too small.
+    inside = ((u > u.min(axis=0) + 2 * model.bandwidth_) & (u < u.max(axis=0) - 2 * model.bandwidth_)).all(axis=1)
+    inner = inside[triangles].all(axis=1)
+    exact = 0.5 * np.abs(np.linalg.det(corners[inner, 1:] - corners[inner, :1])).sum()
+    assert metric.area(triangles[inner]) == pytest.approx(exact, rel=0.05)
+    assert metric.area(triangles) == pytest.approx(area, rel=0.15)
     assert metric.area(triangles, corrected=False) < 0.01 * area
 
 
