@@ -129,7 +129,7 @@ def truth(*, quick: bool = False, random_state: int = 0) -> Study:
         if manifold.levels is not None:
             exact = np.concatenate([np.full(f.shape[1], value) for value, f in manifold.levels(clean)])
             best = min(column(curve, "eigenvalues"))
-            calibrated += calibrated_rows(setting, X, exact, best, seed=random_state)
+            calibrated += calibrated_rows(setting, X, exact, best, quick=quick, seed=random_state)
     tables = {
         "regret": _summary(errors, median=np.median, worst=lambda regrets: np.quantile(regrets, 0.9)),
         "by_noise": _summary(errors, "noise", median=np.median),
