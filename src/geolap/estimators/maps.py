@@ -322,8 +322,8 @@ class DiffusionMap(_SpectralMap):
     ----------
     <embedding>
     eigenvalues_ : ndarray (n_components,)
-        a_k of P, descending; −log(a_k)/time_step_ are eigenvalues of −Δ.  With ``disconnected="separate"`` one row for each
-        component, NaN for coordinates that a small component does not have.
+        a_k of P, descending; ``−log(a_k) / time_step_`` are eigenvalues of −Δ.  With ``disconnected="separate"`` one row for
+        each component, NaN for coordinates that a small component does not have.
     time_step_ : float
         The time of one step of P, in the square of the data's unit: c ε²/4.
     diffusion_time_ : float
