@@ -13,7 +13,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
-# Tests run in two processes, each file in one of them.
+# Tests run in two processes, which take over from each other what is left.
 PYTEST := -m pytest -q -n 2 --dist worksteal
 QUICK := -m 'not slow and not browser' --ignore tests/test_anndata.py --ignore tests/test_device.py tests
 

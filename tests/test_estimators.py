@@ -230,7 +230,7 @@ def test_bad_parameters_are_answered_in_words(params, X, sentence, sphere):
 
 @pytest.mark.slow
 def test_too_many_entries_are_forecast(sphere, monkeypatch):
-    monkeypatch.setattr("geolap.graphs.build._MOST_ENTRIES", 10_000)
+    monkeypatch.setattr("geolap.graphs.build.MOST_ENTRIES", 10_000)
     with pytest.raises(ValueError, match=r"cut off at 3·ε = 1\.5 this one would have about .* GiB, .*\): set n_edges to a"):
         geolap.GraphLaplacian(0.5, cutoff=3.0, n_edges="all").fit(sphere)
 

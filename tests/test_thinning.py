@@ -94,7 +94,7 @@ def test_eigenvalues_are_those_of_all_pairs_to_the_error_that_is_told(hourglass)
 @pytest.mark.slow
 def test_as_many_edges_as_the_error_asks_for(hourglass, monkeypatch):
     assert _graph(hourglass, bandwidth=0.195).thinning_error_ is None  # all pairs fit
-    monkeypatch.setattr(build, "_MOST_ENTRIES", 10**6)
+    monkeypatch.setattr(build, "MOST_ENTRIES", 10**6)
     model = _graph(hourglass, bandwidth=0.195)
     assert model.thinning_error_ < 0.021
     assert model.n_edges_ == pytest.approx(60, rel=0.05)
@@ -105,18 +105,18 @@ def test_as_many_edges_as_the_error_asks_for(hourglass, monkeypatch):
     model = _graph(hourglass, bandwidth=0.195)
     assert model.thinning_error_ == pytest.approx(0.012, rel=0.1)
     assert 80 < model.n_edges_ < 110
-    monkeypatch.setattr(build, "_MOST_ENTRIES", 6000 * 20)
+    monkeypatch.setattr(build, "MOST_ENTRIES", 6000 * 20)
     with pytest.warns(
         UserWarning, match=r"with 19 edges of a point, as many as are stored, they may be off by 7%: set n_land"
     ):
         _graph(hourglass, bandwidth=0.195)
-    monkeypatch.setattr(build, "_MOST_ENTRIES", 6000 * 40)
+    monkeypatch.setattr(build, "MOST_ENTRIES", 6000 * 40)
     assert _graph(hourglass, bandwidth=0.195).n_edges_ == pytest.approx(39, rel=0.05)
 
 
 def test_the_bandwidth_is_that_of_all_pairs(small, monkeypatch):
     expected = geolap.GeometricConsistency(random_state=0).fit(small).bandwidth_
-    monkeypatch.setattr(build, "_MOST_ENTRIES", 10**5)
+    monkeypatch.setattr(build, "MOST_ENTRIES", 10**5)
     monkeypatch.setattr(build, "_MOST_POINTS_OF_FULL", 100)
     model = geolap.LaplacianEigenmap(random_state=0).fit(small)
     assert model.bandwidth_ == expected

@@ -24,7 +24,7 @@ from .engines.base import NO_NEIGHBORS
 from .estimators.clusters import LaplacianClustering
 from .estimators.laplacian import GraphLaplacian
 from .estimators.maps import DiffusionMap, LaplacianEigenmap
-from .graphs.neighbors import nearest_neighbors
+from .graphs.neighbors import nearest_distances
 from .neighborhoods import Neighborhoods
 from .points import Points
 from .selection import Minimum, Selection, Status
@@ -190,9 +190,7 @@ def neighbors(
     7500
     """
     X, origin = _representation(adata, use_rep, n_pcs)
-    near, columns = nearest_neighbors(X, n_neighbors)
-    ends = np.arange(0, columns.size + 1, n_neighbors)
-    distances = sparse.csr_matrix((near.ravel(), columns.ravel(), ends), shape=(adata.n_obs, adata.n_obs))
+    distances = sparse.csr_matrix(nearest_distances(X, n_neighbors))
     distances.sort_indices()
     graph: dict[str, Any] = {"local_scale": local_scale, "random_state": random_state}
     model = GraphLaplacian(bandwidth, neighbors=distances, calibrate=False, **graph).fit(X)
@@ -258,13 +256,10 @@ def embed(
     """
     check_choice("method", method, tuple(_MAPS))
     X, origin = _representation(adata, use_rep, n_pcs)
-    given = dict(params)
-    if neighbors_key is not None:
-        given["neighbors"] = _distances(adata, neighbors_key)
     _check_known(f"Method {method!r}", _MAPS[method], params)
-    model = _MAPS[method](n_components, **given).fit(X)
     told = {**origin, "neighbors_key": neighbors_key, "n_components": n_components, **params}
-    record = dict(adata.uns.get(key_added, {})) if model.selection_ is None else _record(model.selection_, told)
+    model = _MAPS[method](n_components, **(params | _joined(adata, neighbors_key))).fit(X)
+    record = _record_of(adata, key_added, model.selection_, told)
     record["map"] = {
         "method": method,
         "bandwidth": model.bandwidth_,
@@ -319,13 +314,10 @@ def cluster(
     import pandas as pd  # type: ignore[import-untyped]
 
     X, origin = _representation(adata, use_rep, n_pcs)
-    given = dict(params)
-    if neighbors_key is not None:
-        given["neighbors"] = _distances(adata, neighbors_key)
     _check_known("LaplacianClustering", LaplacianClustering, params)
-    model = LaplacianClustering(n_clusters, **given).fit(X)
     told = {**origin, "neighbors_key": neighbors_key, "n_clusters": n_clusters, **params}
-    record = dict(adata.uns.get(key_added, {})) if model.selection_ is None else _record(model.selection_, told)
+    model = LaplacianClustering(n_clusters, **(params | _joined(adata, neighbors_key))).fit(X)
+    record = _record_of(adata, key_added, model.selection_, told)
     record["clusters"] = {
         "n_clusters": model.n_clusters_,
         "status": model.status_.name.lower(),
@@ -337,6 +329,16 @@ def cluster(
     categories = [str(k) for k in range(model.n_clusters_)]
     adata.obs[key_added] = pd.Categorical.from_codes(model.labels_, categories)
     adata.uns[key_added] = record
+
+
+def _joined(adata: "AnnData", neighbors_key: str | None) -> dict[str, Any]:
+    """Which observations are joined, as a parameter of an estimator."""
+    return {} if neighbors_key is None else {"neighbors": _distances(adata, neighbors_key)}
+
+
+def _record_of(adata: "AnnData", key: str, found: Selection | None, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The record to write: of the selection, or the one that is there where none was made."""
+    return dict(adata.uns.get(key, {})) if found is None else _record(found, params)
 
 
 def _check_known(what: str, kind: type, params: Mapping[str, Any]) -> None:

@@ -24,7 +24,16 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 
-__all__ = ["LocalScale", "Matrix", "density_weights", "laplacian", "log_density_weights", "scaled_rows", "transition"]
+__all__ = [
+    "LocalScale",
+    "Matrix",
+    "density_weights",
+    "laplacian",
+    "log_density_weights",
+    "row_entries",
+    "scaled_rows",
+    "transition",
+]
 
 Matrix: TypeAlias = np.ndarray | sparse.csr_array
 
@@ -78,6 +87,15 @@ def laplacian(P: Matrix, bandwidth: float | np.ndarray) -> Matrix:
     if sparse.issparse(P):
         return (scaled_rows(P, rows=factor) - sparse.diags_array(factor, format="csr")).tocsr()
     return factor[:, None] * (P - np.eye(len(P), dtype=P.dtype))
+
+
+def row_entries(A: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and values of one row of a matrix, without zeros of a full one."""
+    if isinstance(A, np.ndarray):
+        j = np.flatnonzero(A[i])
+        return j, A[i, j]
+    part = slice(A.indptr[i], A.indptr[i + 1])
+    return A.indices[part], A.data[part]
 
 
 def scaled_rows(

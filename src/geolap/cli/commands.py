@@ -1,5 +1,6 @@
 """The commands, each a short story: check the outputs, read the file, compute, answer."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -158,8 +159,7 @@ def embed(
         parameters["diffusion_time"] = diffusion_time
     mapping = (DiffusionMap if diffusion else LaplacianEigenmap)(n_components, **parameters).fit(table.points, table.labels)
     coordinates = {f"x{k + 1}": column for k, column in enumerate(mapping.embedding_.T)}
-    beside = {} if labels is None else {"label" if labels in ("row", *coordinates) else labels: table.labels}
-    write_columns(run, output, {**_row_names(table), **beside, **coordinates})
+    write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})
     chosen: tuple[str, ...] = () if mapping.independence_ is None else mapping.independence_.reasons
     result = {
         "n_components": len(coordinates),
@@ -207,8 +207,7 @@ def cluster(
     parameters |= {"min_share": min_share, "max_clusters": max_clusters}
     clustering = LaplacianClustering(n_clusters, **parameters).fit(table.points, table.labels)
     found = clustering.labels_
-    beside = {} if labels is None else {"label" if labels in ("row", "cluster") else labels: table.labels}
-    write_columns(run, output, {**_row_names(table), **beside, "cluster": found})
+    write_columns(run, output, {**_beside(table, labels, ["cluster"]), "cluster": found})
     sizes = np.bincount(found).tolist()
     status = clustering.status_.value.named(run.named)
     result = {
@@ -374,6 +373,12 @@ def _written(run: Run, table: Any, estimator: Any, output: str, result: dict[str
     shown = shown_graph(run, estimator, *more, f"Written to {output}: {len(table.points)} points, {what}.")
     result = {"output": output, **result, **described_graph(run, estimator)}
     return Answer(result, shown, table=table, selection=estimator.selection_, output=output)
+
+
+def _beside(table: Any, labels: str | None, taken: Iterable[str]) -> dict[str, Any]:
+    """Columns to write beside those that are taken: names of the rows, and the labels if there is a column of them."""
+    names = _row_names(table)
+    return names if labels is None else {**names, "label" if labels in ("row", *taken) else labels: table.labels}
 
 
 def _row_names(table: Any) -> dict[str, Any]:

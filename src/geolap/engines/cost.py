@@ -13,7 +13,7 @@ import numpy as np
 from ..memory import available_memory, in_words
 from ..threads import one_blas_thread
 
-__all__ = ["Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_cost", "selection_memory"]
+__all__ = ["MOST_ENTRIES", "Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_cost", "selection_memory"]
 
 # The memory of the interpreter and the libraries.
 _BASE = 210e6
@@ -21,8 +21,10 @@ _BASE = 210e6
 _SCANNED, _REFINED = 30, 9
 # Evaluation points.
 _ASKED = 200
-# Points within reach of one at ε̂, entries of a graph at most, and edges of a point where pairs are thinned.
-_WITHIN_REACH, _MOST_ENTRIES, _EDGES = 5000, 1e8, 80.0
+# More entries of a graph than this are not stored (1.2 GB).
+MOST_ENTRIES = 10**8
+# Points within reach of one at ε̂, and edges of a point where pairs are thinned.
+_WITHIN_REACH, _EDGES = 5000, 80.0
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def map_cost(
     if n_landmarks is None and n_neighbors is None:
         selection = selection_cost(engine, n, r, n_jobs=n_jobs)
         within = float(n) * min(n, _WITHIN_REACH)
-        entries = within if within <= _MOST_ENTRIES else min(_MOST_ENTRIES, float(n) * _EDGES)
+        entries = within if within <= MOST_ENTRIES else min(MOST_ENTRIES, float(n) * _EDGES)
         first = selection.seconds if known is None else known
         memory = max(selection.memory, graph_memory(entries) + 40.0 * n * r + 1000.0 * n)
         return Cost("pairs within reach", memory, first + _seconds(1500.0 * entries, n_jobs), selection.available)

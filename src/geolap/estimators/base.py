@@ -169,6 +169,11 @@ class GraphEstimator(BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         return data
 
+    @property
+    def _says_which_pairs(self) -> bool:
+        """Whether parameters other than ``n_neighbors`` say which pairs count, or how."""
+        return self.metric == "precomputed" or (self.cutoff, self.neighbors, self.local_scale) != (None, None, None)
+
     def _spec(self, n_points: int) -> FullSpec:
         """Which graph the parameters mean; "auto" begins with all pairs."""
         spec = GraphSpec.of(self)
@@ -195,10 +200,8 @@ class GraphEstimator(BaseEstimator):
             return graph_of_distances(data, spec, checked_bandwidth(self.bandwidth))
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
-        said = (
-            spec.cutoff is not None or spec.neighbors is not None or spec.local_scale is not None or n_landmarks is not None
-        )
-        if self.n_neighbors == "auto" and not said and near_alone(selection, len(data)):
+        undecided = self.n_neighbors == "auto" and n_landmarks is None and not self._says_which_pairs
+        if undecided and near_alone(selection, len(data)):
             density = min(spec.renormalization, DENSITY)
             near = replace(spec, n_neighbors=NEIGHBORS, local_scale=NEAREST, renormalization=density)
             skeleton = skeleton_of(data, near, random_state=self.random_state)

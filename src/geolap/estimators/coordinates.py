@@ -30,12 +30,12 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components
+from ..laplacian import Matrix, row_entries
 from ..local_pca import vote
 from ..selection import Selection
 from ..sentences import Sentence
@@ -358,7 +358,8 @@ class Choice:
         )
 
     def _scores(self, U: np.ndarray, sets: np.ndarray, penalty: float, normalized: bool) -> np.ndarray:
-        volumes = [_log_volume(U[:, some], normalized).mean(axis=0) for some in _pieces(sets)]
+        pieces = np.array_split(sets, -(-len(sets) // _SETS_AT_ONCE))
+        volumes = [_log_volume(U[:, some], normalized).mean(axis=0) for some in pieces]
         return np.concatenate(volumes) - penalty * (self.roughness / self.roughness.max())[sets].sum(axis=1)
 
     def _told(self, chosen: np.ndarray) -> np.ndarray:
@@ -394,15 +395,11 @@ class Choice:
         return tuple(np.searchsorted(self.columns, columns).tolist())
 
 
-def _heaviest(W: Any, rows: np.ndarray, k: int, components: np.ndarray) -> np.ndarray:
+def _heaviest(W: Matrix, rows: np.ndarray, k: int, components: np.ndarray) -> np.ndarray:
     """The k nearest neighbors (n, k) of some points in the graph; the point itself stands for those that it lacks."""
     near = np.repeat(rows[:, None], k, axis=1)
-    everyone = np.arange(W.shape[0])
     for own, i in zip(near, rows, strict=True):
-        if sparse.issparse(W):
-            joined, weights = (part[W.indptr[i] : W.indptr[i + 1]] for part in (W.indices, W.data))
-        else:
-            joined, weights = everyone, W[i]
+        joined, weights = row_entries(W, i)
         real = (joined != i) & (weights > 0) & (components[joined] == components[i])
         joined, weights = joined[real], weights[real]
         joined = joined[np.argpartition(-weights, k)[:k]] if len(joined) > k else joined
@@ -420,10 +417,6 @@ def _log_volume(A: np.ndarray, normalized: bool) -> np.ndarray:
     angles = np.linalg.det(gram / (scale[..., :, None] * scale[..., None, :]))
     volume = 0.5 * np.log(np.maximum(angles, _LEAST_VOLUME))
     return volume if normalized else volume + np.log(scale).sum(axis=-1)
-
-
-def _pieces(sets: np.ndarray) -> Iterator[np.ndarray]:
-    yield from np.array_split(sets, -(-len(sets) // _SETS_AT_ONCE))
 
 
 def _grown(grown: Sequence[int], m: int) -> np.ndarray:

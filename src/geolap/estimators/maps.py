@@ -346,8 +346,7 @@ class DiffusionMap(_SpectralMap):
 
     @property
     def time_step_(self) -> float:
-        c = 1.0 if self.calibration_ is None else self.calibration_.factor
-        return 0.25 * c * self.bandwidth_**2
+        return 0.25 * self.graph_.factor * self.bandwidth_**2
 
     @property
     def diffusion_time_(self) -> float:

@@ -27,7 +27,7 @@ from ..datasets import ManifoldSample, make_hourglass, make_sphere, make_swiss_r
 from ..estimators.clusters import LaplacianClustering
 from ..estimators.laplacian import GraphLaplacian
 from ..estimators.maps import LaplacianEigenmap
-from ..graphs.smooth_regression import SmoothFunctions, signs_of, weights_of_graphs
+from ..graphs.smooth_regression import SmoothFunctions
 from .labeled_sets import PACKAGES, LabeledSet, labeled_sets
 from .labels import functions_of, split_errors
 from .study import Claim, Record, Study, column, listed
@@ -138,30 +138,20 @@ def _of_set(each: LabeledSet, n_splits: int, seed: int) -> dict[str, Record]:
         grouped = LaplacianClustering(c, **({"n_neighbors": None, "local_scale": None} | _without(given))).fit_predict(X)
         rows["clusters"][name] = normalized_mutual_info_score(y, grouped)
         functions[name] = functions_of(GraphLaplacian(**given, calibrate=False).fit(X).graph_, splits, 60)
-        rows["labels"][name] = float(split_errors(functions[name], y, splits, 60).mean())
+        rows["labels"][name] = float(split_errors([functions[name]], y, splits, 60).mean())
         Z = _map(X, given, min(max(c - 1, 2), _MOST_COORDINATES))
         rows["maps"][name] = 100 * float(cross_val_score(KNeighborsClassifier(_NEIGHBORS), Z, y, cv=_FOLDS).mean())
         rows["spikes"][name] = _spikes(Z)
     for row in rows.values():
         row[AUTO] = row[auto]
-    rows["labels"][WEIGHED] = _weighed_error([functions[name] for name in (_RESOLVED, _NEAR)], y, splits)
+    both = [functions[name] for name in (_RESOLVED, _NEAR)]
+    rows["labels"][WEIGHED] = float(split_errors(both, y, splits, 60).mean())
     ours = LaplacianClustering(c, random_state=seed).fit_predict(X)
     theirs = SpectralClustering(c, affinity="nearest_neighbors", random_state=seed).fit_predict(X)
     for name, labels in ((DEFAULT, ours), (SKLEARN, theirs)):
         rows["clusters"][name] = normalized_mutual_info_score(y, labels)
     rows["chosen"] = {"auto": auto, **{name: given["bandwidth"] for name, given in params.items()}}
     return rows
-
-
-def _weighed_error(functions: Sequence[SmoothFunctions], y: np.ndarray, splits: np.ndarray) -> float:
-    """Mean error in percent where graphs count by their leave-one-out mistakes, as `LaplacianClassifier` weighs them."""
-    errors = []
-    for rows in splits:
-        fits = [each.fit(rows, signs_of(y[rows], y.max() + 1), classes=True, sizes=(5, 20, 60)) for each in functions]
-        weights = weights_of_graphs(fits, len(rows), classes=True)
-        found = sum(weight * fit.scores for weight, fit in zip(weights, fits, strict=True)).argmax(axis=1)
-        errors.append(np.delete(found != y, rows).mean())
-    return 100 * float(np.mean(errors))
 
 
 def _without(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from ..engines import make_engine
 from ..estimators.laplacian import GraphLaplacian
 from ..graphs.graph import KernelGraph, kernel_graph
 from ..graphs.neighbors import all_pairs
-from ..graphs.smooth_regression import SIZES, SmoothFunctions, signs_of, smooth_functions
+from ..graphs.smooth_regression import SIZES, SmoothFunctions, signs_of, smooth_functions, weights_of_graphs
 from ..pairs import Pairs
 from ..points import spread_rows
 from ..search import log_grid
@@ -109,7 +109,7 @@ def _run_set(name: str, quick: bool, seed: int) -> SetRun:
         bandwidths[rule], graphs[rule] = estimator.bandwidth_, estimator.graph_
     for rule, graph in graphs.items():
         functions = _functions(graph, splits)
-        errors |= {(rule, n): split_errors(functions, target, splits[n]) for n in LABEL_COUNTS}
+        errors |= {(rule, n): split_errors([functions], target, splits[n]) for n in LABEL_COUNTS}
     return SetRun(name, bandwidths, selections, by_split, errors, seconds)
 
 
@@ -136,7 +136,7 @@ def _over_grid(
     grid = log_grid(low, high, QUICK_STEPS if quick else STEPS_PER_OCTAVE)
     enough = [n for n in LABEL_COUNTS if all(np.bincount(target[rows]).min() >= 2 for rows in splits[n])]  # for folds
     functions = [_functions(kernel_graph(pairs, eps, self_weights=False), splits) for eps in grid]
-    tested = {n: np.column_stack([split_errors(f, target, splits[n]) for f in functions]) for n in LABEL_COUNTS}
+    tested = {n: np.column_stack([split_errors([f], target, splits[n]) for f in functions]) for n in LABEL_COUNTS}
     validated = {n: np.column_stack([_cv_errors(f, target, splits[n], seed) for f in functions]) for n in enough}
     chosen = {("te", n): tested[n].argmin(axis=1) for n in LABEL_COUNTS}
     chosen |= {("cv", n): np.array([middle_of_least(errors) for errors in validated[n]]) for n in enough}
@@ -153,8 +153,10 @@ def functions_of(graph: KernelGraph, splits: np.ndarray | Sequence[np.ndarray], 
     return smooth_functions(graph, np.unique(np.concatenate(splits)), most)
 
 
-def split_errors(functions: SmoothFunctions, target: np.ndarray, splits: np.ndarray, most: int = max(SIZES)) -> np.ndarray:
-    """Error in percent on the unlabeled points, one for each split, with up to so many eigenvectors."""
+def split_errors(
+    functions: Sequence[SmoothFunctions], target: np.ndarray, splits: np.ndarray, most: int = max(SIZES)
+) -> np.ndarray:
+    """Error in percent on the unlabeled points, one for each split, with up to so many eigenvectors of each graph."""
     sizes = [size for size in SIZES if size <= most]
 
     def error(rows: np.ndarray) -> float:
@@ -168,15 +170,19 @@ def _cv_errors(functions: SmoothFunctions, target: np.ndarray, splits: np.ndarra
 
     def error(rows: np.ndarray) -> float:
         folds = label_folds(target[rows], 2, 1, seed)
-        return np.mean([np.mean(_wrong(functions, target, rows[train], _SIZES_OF_CV)[rows[test]]) for train, test in folds])
+        return np.mean(
+            [np.mean(_wrong([functions], target, rows[train], _SIZES_OF_CV)[rows[test]]) for train, test in folds]
+        )
 
     return _for_each(splits, error)
 
 
-def _wrong(functions: SmoothFunctions, target: np.ndarray, rows: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-    """Which points the classifier gets wrong, given the labels of some rows."""
-    fit = functions.fit(rows, signs_of(target[rows], target.max() + 1), classes=True, sizes=sizes)
-    return fit.scores.argmax(axis=1) != target
+def _wrong(functions: Sequence[SmoothFunctions], target: np.ndarray, rows: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+    """Which points the classifier gets wrong, given the labels of some rows; several graphs are weighed."""
+    signs = signs_of(target[rows], target.max() + 1)
+    fits = [each.fit(rows, signs, classes=True, sizes=sizes) for each in functions]
+    weights = weights_of_graphs(fits, len(rows), classes=True)
+    return sum(weight * fit.scores for weight, fit in zip(weights, fits, strict=True)).argmax(axis=1) != target
 
 
 def _for_each(splits: np.ndarray, error: Callable[[np.ndarray], float]) -> np.ndarray:

@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from ..engines.base import NO_NEIGHBORS
-from ..engines.cost import graph_memory
+from ..engines.cost import MOST_ENTRIES, graph_memory
 from ..kernel import gaussian
 from ..laplacian import LocalScale, density_weights
 from ..memory import require_memory
@@ -34,8 +34,6 @@ __all__ = ["BuiltGraph", "TooManyEntriesError", "build_graph", "graph_of_distanc
 
 # Up to this many points the matrix is full (200 MB).
 _MOST_POINTS_OF_FULL = 5000
-# More entries than this are not stored (1.2 GB).
-_MOST_ENTRIES = 10**8
 # A cut-off chosen by size drops at most this share of the weight that neighbors have.
 _MOST_DROPPED = 0.01
 _CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
@@ -86,7 +84,7 @@ class TooManyEntriesError(ValueError):
                 "A graph may have {most:.0e} entries; cut off at {cutoff:g}·ε = {radius:.4g} this one would have about "
                 "{entries:.1e} ({size:.1f} GiB, and some times that while it is built): set {n_edges} to a number or to "
                 "'auto', or a smaller cutoff or bandwidth.",
-                most=_MOST_ENTRIES,
+                most=MOST_ENTRIES,
                 cutoff=cutoff,
                 radius=cutoff * bandwidth,
                 entries=entries,
@@ -180,7 +178,7 @@ def _stored(
     """The pairs that the graph stores, over √(ρ_i ρ_j), its cut-off, and how they were thinned."""
     spec, rho, n = skeleton.spec, None if skeleton.scale is None else skeleton.scale.rho, len(points)
     full = spec.cutoff is None and n <= _MOST_POINTS_OF_FULL
-    most = _MOST_ENTRIES if isinstance(spec.n_edges, str) else n * (spec.n_edges + 1)
+    most = MOST_ENTRIES if isinstance(spec.n_edges, str) else n * (spec.n_edges + 1)
     if skeleton.pairs is not None or (full and n * n <= most):
         pairs = all_pairs(points, n_jobs=spec.n_jobs) if skeleton.pairs is None else skeleton.pairs
         return pairs if rho is None else pairs.scaled(rho), spec.cutoff, None

@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
 from ..calibration import Calibration
-from ..laplacian import Matrix, scaled_rows
+from ..laplacian import Matrix, row_entries, scaled_rows
 from ..local_pca import largest_gap, vote
 from ..points import Points, in_unit
 from .graph import KernelGraph
@@ -45,42 +45,41 @@ _NO_STEP, _MOST_SPANNING = 1e-6, 100
 _MOST_POINTS, _COORDINATES = 5000, 30
 
 
-def calibrated(graph: KernelGraph, points: Points | None, *, dim: int | None = None) -> KernelGraph:
-    """The graph with its calibration, by which its Laplacian is divided; ``dim`` is d where it is known."""
-    joined = np.flatnonzero(graph.degrees > (graph.weights.diagonal() if graph.weights.shape[0] else 0.0))
+def calibrated(graph: KernelGraph, points: Points | None) -> KernelGraph:
+    """The graph with its calibration, by which its Laplacian is divided."""
+    joined = np.flatnonzero(graph.degrees > graph.weights.diagonal())
     if points is None or len(joined) < 3:
         return replace(graph, calibration=_untold(0.0))
     order = np.random.default_rng(0).permutation(joined)[: _BATCH * _MOST_BATCHES]
-    batches = np.array_split(order, -(-len(order) // _BATCH))
+    first, *others = np.array_split(order, -(-len(order) // _BATCH))
     walk = _Walk(graph, points)
-    rows = walk.rows(batches[0], _FEW_STEPS)
-    seen, share, near = _directions(walk, batches[0], rows, dim)
+    rows = walk.rows(first, _FEW_STEPS)
+    seen, share, near = _directions(walk, first, rows)
     while seen is None and walk.is_sparse and len(rows) < _MOST_STEPS:
-        rows = walk.longer(batches[0], rows)
-        seen, share, near = _directions(walk, batches[0], rows, dim)
+        rows = walk.longer(first, rows)
+        seen, share, near = _directions(walk, first, rows)
     if seen is None:
         return replace(graph, calibration=_untold(share))
-    near_rates = walk.rates(batches[0], rows, seen, plane=True)
-    if not near_rates[:, 0].mean() > 0:  # all are joined with points at the same place
+    along, through = (walk.rates(first, rows, seen, plane=plane) for plane in (True, False))
+    step = float(along[:, 0].mean())
+    if not step > 0:  # all are joined with points at the same place
         return replace(graph, calibration=_untold(share))
-    plane = near_rates[:, 0].mean() < (1.0 - _NOISE) * walk.rates(batches[0], rows[:1], seen)[:, 0].mean()
-    steady = _STEADY_IN_PLANE if plane else _STEADY
-    while True:
-        rates = walk.rates(batches[0], rows, seen, plane=plane)
+    plane = step < (1.0 - _NOISE) * through[:, 0].mean()
+    rates, steady = (along, _STEADY_IN_PLANE) if plane else (through, _STEADY)
+    rate = rates.mean(axis=0)
+    while len(rows) < (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) and rate[-1] >= steady * rate[1]:
+        rows = walk.longer(first, rows)
+        rates = walk.rates(first, rows, seen, plane=plane)
         rate = rates.mean(axis=0)
-        if len(rows) >= (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) or rate[-1] < steady * rate[1]:
-            break
-        rows = walk.longer(batches[0], rows)
     used = max(_FEW_STEPS, int(np.argmin(np.append(rate[1:] >= steady * rate[1], False))) + 1)
     rates = rates[:, :used]
     factor, error = _extrapolated(rates)
-    for batch in batches[1:]:
+    for batch in others:
         if error <= _ENOUGH * factor:
             break
         more = walk.rates(batch, walk.rows(batch, len(rows)), seen, plane=plane)
         rates = np.vstack([rates, more[:, :used]])
         factor, error = _extrapolated(rates)
-    step = float(near_rates[:, 0].mean())
     return replace(graph, calibration=Calibration(factor, error, step, seen, share, near, rates.mean(axis=0)))
 
 
@@ -159,7 +158,7 @@ class _Walk:
     def singular_values(self, starts: np.ndarray, R: Matrix) -> np.ndarray:
         """Of the points about each start, weighted by the probability that the walk is there (n, q)."""
         values = np.zeros((len(starts), min(_MOST_DIRECTIONS, self._X.shape[1]) + 1))
-        for own, i in zip(values, range(len(starts)), strict=True):
+        for i, own in enumerate(values):
             found = self._principal(R, i)[0][: len(own)]
             own[: len(found)] = found
         return values
@@ -173,7 +172,7 @@ class _Walk:
         for i, start in enumerate(starts):
             along = self._principal(rows[max(len(rows) // 2, 1) - 1], i)[1][:dim].T if plane else None
             for t, R in enumerate(rows, start=1):
-                j, p = _entries(R, i)
+                j, p = row_entries(R, i)
                 y = self._X[j] - self._X[start]
                 y = y if along is None else y @ along
                 there[i, t] = p @ np.einsum("nd,nd->n", y, y)
@@ -184,7 +183,7 @@ class _Walk:
 
     def _principal(self, R: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:
         """Singular values, largest first, and directions (k, r) of the points about one start."""
-        j, p = _entries(R, i)
+        j, p = row_entries(R, i)
         heavy = p > _NO_STEP * p.max()
         if self._X.shape[1] > _MOST_SPANNING < heavy.sum():
             heavy = np.argpartition(-p, _MOST_SPANNING)[:_MOST_SPANNING]
@@ -197,27 +196,18 @@ class _Walk:
         return values, (directions @ Z) / np.maximum(values, np.finfo(float).tiny)[:, None] if wide else directions
 
 
-def _entries(R: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:
-    if isinstance(R, np.ndarray):
-        j = np.flatnonzero(R[i])
-        return j, R[i, j]
-    part = slice(R.indptr[i], R.indptr[i + 1])
-    return R.indices[part], R.data[part]
-
-
-def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix], dim: int | None) -> tuple[int | None, float, float]:
+def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix]) -> tuple[int | None, float, float]:
     """The least d that the points agree on after some number of steps, the share that does, and the share after one step.
 
     Few steps see noise as directions, and many see curvature: both add to d.  After still more, all points see the same.
     """
     seen = [R for t, R in enumerate(rows, start=1) if t in (1, 2, 4, 8, 16)]
     votes = [largest_gap(walk.singular_values(starts, R)) for R in seen if R is rows[0] or _held(R) <= _LOCAL]
-    if dim is None:
-        agreed = [(vote(each), float(np.mean(each == vote(each)))) for each in votes]
-        most = max(share for _, share in agreed)
-        if most < _AGREED or agreed[0][0] == 0:
-            return None, most, 0.0
-        dim = min(d for d, share in agreed if share > _MAJORITY)
+    agreed = [(vote(each), float(np.mean(each == vote(each)))) for each in votes]
+    most = max(share for _, share in agreed)
+    if most < _AGREED or agreed[0][0] == 0:
+        return None, most, 0.0
+    dim = min(d for d, share in agreed if share > _MAJORITY)
     shares = [float(np.mean(each == dim)) for each in votes]
     return dim, max(shares), shares[0]
 

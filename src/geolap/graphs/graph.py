@@ -67,6 +67,11 @@ class KernelGraph:
         return self.bandwidth * (np.ones(self.n_points) if self.scale is None else self.scale.rho)
 
     @property
+    def factor(self) -> float:
+        """c, what L is divided by: 1 unless the graph is calibrated."""
+        return 1.0 if self.calibration is None else self.calibration.factor
+
+    @property
     def renormalized_degrees(self) -> np.ndarray:
         """d', the row sums of W'; 0 for points without neighbors."""
         return self.density_unit**2 * self._sums
@@ -108,10 +113,9 @@ class KernelGraph:
 
     def laplacian(self, normalization: str = "random_walk") -> Matrix:
         """L = (4/ε²)(P − I)/c, or with A instead of P, or (4/ε²)(W' − diag d')/c; c = 1 unless the graph is calibrated."""
-        c = 1.0 if self.calibration is None else self.calibration.factor
         if normalization == "random_walk":
-            return laplacian(self.transition(), self.bandwidths * np.sqrt(c))
-        factor = 4.0 / (c * self.bandwidth**2)
+            return laplacian(self.transition(), self.bandwidths * np.sqrt(self.factor))
+        factor = 4.0 / (self.factor * self.bandwidth**2)
         A = self.symmetric() if normalization == "symmetric" else self.renormalized()
         diagonal = (self._sums > 0) * 1.0 if normalization == "symmetric" else self.renormalized_degrees
         diagonal = diagonal.astype(A.dtype)
@@ -133,7 +137,7 @@ class KernelGraph:
             return eigenvalues
         mass = self.renormalized_degrees
         spread = 1.0 if self.scale is None else float(mass @ self.scale.rho**4 / (mass @ self.scale.rho**2))
-        return heat_eigenvalues(eigenvalues, 0.25 * self.bandwidth**2 * spread) / self.calibration.factor
+        return heat_eigenvalues(eigenvalues, 0.25 * self.bandwidth**2 * spread) / self.factor
 
     def to_scipy(self) -> sparse.csr_array:
         """W as a sparse matrix of its own, also where the graph holds it in full."""

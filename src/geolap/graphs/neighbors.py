@@ -24,6 +24,7 @@ __all__ = [
     "all_pairs",
     "fitted_neighbors",
     "matrix_of_tiles",
+    "nearest_distances",
     "nearest_neighbors",
     "nearest_pairs",
     "pairs_within",
@@ -214,6 +215,13 @@ def nearest_neighbors(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = N
     own = columns == np.arange(len(box))[:, None]
     own[~own.any(axis=1), -1] = True
     return distances[~own].reshape(len(box), -1) * points.unit, columns[~own].reshape(len(box), -1)
+
+
+def nearest_distances(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> sparse.csr_array:
+    """Distances to the k nearest other points, as a matrix of which each row stores k."""
+    distances, columns = nearest_neighbors(X, n_neighbors, n_jobs=n_jobs)
+    n, k = columns.shape
+    return sparse.csr_array((distances.ravel(), columns.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
 
 def _by_groups(

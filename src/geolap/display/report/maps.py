@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import orthogonal_procrustes
 
 from ...estimators.base import DENSITY, NEAREST, NEIGHBORS, near_alone
 from ...estimators.maps import LaplacianEigenmap
 from ...estimators.riemannian import dual_metric_of_map, indicatrices
 from ...forecasting import forecast
-from ...graphs.neighbors import nearest_neighbors
+from ...graphs.neighbors import nearest_distances
 from ...scale import neighbor_scale
 from ...selection import Selection, Verdict
 from ...threads import one_blas_thread
@@ -168,12 +167,9 @@ def map_views(points: np.ndarray, selection: Selection, seed: int) -> Maps:
 
 def _neighbors(points: np.ndarray) -> dict[str, Any]:
     """The default graph of nearest neighbors as parameters, searched once for all maps."""
-    distances, columns = nearest_neighbors(points, NEIGHBORS)
-    ends = np.arange(0, distances.size + 1, NEIGHBORS)
-    matrix = sparse.csr_array((distances.ravel(), columns.ravel(), ends), shape=(len(points), len(points)))
     return {
         "n_neighbors": None,
-        "neighbors": matrix,
+        "neighbors": nearest_distances(points, NEIGHBORS),
         "local_scale": neighbor_scale(points, NEAREST),
         "renormalization": DENSITY,
     }
