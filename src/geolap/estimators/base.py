@@ -172,7 +172,8 @@ class GraphEstimator(BaseEstimator):
     @property
     def _says_which_pairs(self) -> bool:
         """Whether parameters other than ``n_neighbors`` say which pairs count, or how."""
-        return self.metric == "precomputed" or (self.cutoff, self.neighbors, self.local_scale) != (None, None, None)
+        given = (self.cutoff, self.neighbors, self.local_scale)
+        return self.metric == "precomputed" or any(value is not None for value in given)
 
     def _spec(self, n_points: int) -> FullSpec:
         """Which graph the parameters mean; "auto" begins with all pairs."""
