@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 import geolap
 from geolap.datasets import make_sphere, make_torus
-from geolap.graphs.distances import given_pairs
+from geolap.distances import given_pairs
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.neighbors import all_pairs, nearest_neighbors, nearest_pairs, pairs_within
 from geolap.pairs import Pairs

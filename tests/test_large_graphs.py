@@ -7,8 +7,8 @@ from scipy.spatial import procrustes
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere
+from geolap.distances import _symmetric
 from geolap.graphs import neighbors, spectrum
-from geolap.graphs.distances import _symmetric
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.spectrum import smooth_spectrum
 from geolap.pairs import ZERO

@@ -27,7 +27,7 @@ LAYERS = [
         "tangent",
         "threads",
     },
-    {"points", "pairs", "features"},
+    {"points", "pairs", "distances", "features"},
     {"validation"},
     {"specification"},
     {"engines"},

@@ -6,7 +6,7 @@ with their help, and the API page follow.
 
 from typing import NamedTuple
 
-__all__ = ["ENGINES", "RULES", "Rule"]
+__all__ = ["ENGINES", "RULES", "WITH_COORDINATES", "Rule"]
 
 
 class Rule(NamedTuple):
@@ -46,3 +46,5 @@ RULES = {
 
 # Where sums over all points run; "auto" takes the one that suits the points.
 ENGINES = ("auto", "dense", "tiled", "cells", "device")
+# Metrics under which points have coordinates.
+WITH_COORDINATES = ("euclidean", "cosine", "correlation")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .distances import Metric, points_of
 from .engines import make_engine
 from .local_dimension import neighborhoods_at
 from .local_pca import largest_gap, local_singular_values, vote
 from .neighborhoods import Neighborhoods
-from .points import Points
 from .search_range import search_grid
 from .selection import Selection
 from .selectors import BandwidthSelector, resolve_bandwidth
@@ -72,6 +72,7 @@ def intrinsic_dimension(
     n_sample: int | None = 200,
     max_dim: int = 20,
     random_state: Any = None,
+    metric: Metric = "euclidean",
     n_jobs: int | None = None,
 ) -> DimensionEstimate:
     """Intrinsic dimension at one scale, or that it cannot be told there.
@@ -90,6 +91,8 @@ def intrinsic_dimension(
     max_dim : int, default 20
         The largest dimension considered.
     random_state : int, RandomState or None
+    metric : str or callable, default "euclidean"
+        As for `geolap.distortion`.
     n_jobs : int, optional
 
     Returns
@@ -106,7 +109,7 @@ def intrinsic_dimension(
     >>> print(geolap.intrinsic_dimension(noise, random_state=0).dimension)
     None
     """
-    points = Points.of(X)
+    points = points_of(X, metric)
     check_number("max_dim", max_dim, Integral, low=1)
     random_state = check_random_state(random_state)
     eps, selection = resolve_bandwidth(points, bandwidth, random_state=random_state, n_jobs=n_jobs)
@@ -123,6 +126,7 @@ def dimension_range(
     n_sample: int | None = 200,
     max_dim: int = 20,
     random_state: Any = None,
+    metric: Metric = "euclidean",
     n_jobs: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The bandwidths at which the largest gap of the local singular values is the d-th: where d can be seen.
@@ -134,7 +138,7 @@ def dimension_range(
         The true d.
     bandwidths : array-like, optional
         By default every bandwidth of ratio 2^(1/4) in the range that selectors search.
-    n_sample, max_dim, random_state, n_jobs
+    n_sample, max_dim, random_state, metric, n_jobs
         As for `intrinsic_dimension`.
 
     Returns
@@ -151,7 +155,7 @@ def dimension_range(
     >>> sees.tolist()
     [False, True]
     """
-    points = Points.of(X)
+    points = points_of(X, metric)
     check_number("intrinsic_dim", intrinsic_dim, Integral, low=1)
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
     if bandwidths is None:
@@ -191,6 +195,7 @@ def dimension_curve(
     n_sample: int | None = 50,
     max_dim: int = 20,
     random_state: Any = None,
+    metric: Metric = "euclidean",
     n_jobs: int | None = None,
 ) -> DimensionCurve:
     """Local singular values and the dimension they vote for, at several bandwidths.
@@ -202,7 +207,7 @@ def dimension_curve(
         For instance ``selection.bandwidths``.
     n_sample : int or None, default 50
         Number of random points that vote; None takes all.
-    max_dim, random_state, n_jobs
+    max_dim, random_state, metric, n_jobs
         As for `intrinsic_dimension`.
 
     Returns
@@ -216,7 +221,7 @@ def dimension_curve(
     >>> geolap.dimension_curve(X, [0.2, 0.4], random_state=0).votes.tolist()
     [2, 2]
     """
-    points = Points.of(X)
+    points = points_of(X, metric)
     check_number("max_dim", max_dim, Integral, low=1)
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
     bandwidths = np.sort(check_bandwidths(bandwidths))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .consistency import Consistency, DistortionCurve
+from .distances import Metric, points_of
 from .graphs.skeleton import Skeleton, skeleton_of
 from .points import Points
 from .specification import GraphSpec, LocalScaleLike
@@ -28,6 +29,7 @@ def distortion(
     n_neighbors: int | None = None,
     neighbors: Any = None,
     local_scale: LocalScaleLike = None,
+    metric: Metric = "euclidean",
     exact: bool = False,
     engine: str = "auto",
     random_state: Any = None,
@@ -67,6 +69,9 @@ def distortion(
     local_scale : int, "regional" or LocalScale, optional
         Let the bandwidth vary as ε ρ_i: with the relative distance to the k-th neighbor (`geolap.neighbor_scale`), by
         geometric consistency in each region (`geolap.regional_scale`), or as given.
+    metric : str or callable, default "euclidean"
+        How far points are apart: "cosine", "correlation", another name that scikit-learn's ``pairwise_distances`` knows, a
+        function of two rows, or "precomputed" with a matrix of distances as X.
     exact : bool, default False
         Visit all pairs, however many points there are.  By default, beyond 30 000 points on a CPU, the degrees behind D are
         estimated (`geolap.engines.cells` says how; ``degree_error`` how well).
@@ -91,7 +96,7 @@ def distortion(
     ----------
     Perrault-Joncas & Meilă, Improved Graph Laplacian via Geometric Self-Consistency, arXiv:1406.0118.
     """
-    points = Points.of(X, keep_device=True)
+    points = points_of(X, metric, keep_device=True)
     bandwidths = check_bandwidths(bandwidths)
     spec = GraphSpec(
         renormalization=renormalization,
@@ -99,6 +104,7 @@ def distortion(
         n_neighbors=n_neighbors,
         neighbors=neighbors,
         local_scale=local_scale,
+        metric=metric,
         exact=exact,
         engine=engine,
         n_jobs=n_jobs,

@@ -29,4 +29,4 @@ def judged(selection: Selection, points: Points, *, n_jobs: int | None = None) -
 
 def remarks_on(points: Points) -> tuple[Remark, ...]:
     """What is odd about the features of points in host memory."""
-    return feature_remarks(points.given) if isinstance(points.given, np.ndarray) else ()
+    return feature_remarks(points.given) if type(points) is Points and isinstance(points.given, np.ndarray) else ()

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
+from .distances import Distances
 from .local_pca import largest_gap, local_singular_values, vote
 from .neighborhoods import Neighborhoods
-from .points import Points, host_array
+from .points import Points
 
 __all__ = ["neighborhoods_at"]
 
@@ -57,7 +57,7 @@ def neighborhoods_at(
     growth = float(np.median(2.0 * np.log2(sums[joined, 0] / sums[joined, 1]))) if joined.any() else 0.0
     columns, rows = _columns(points, sample, float(np.median(effective)))
     scales = None if rho is None else rho[columns]
-    some = points if len(columns) == len(points) else Points(host_array(points.given[columns]))
+    some = points if len(columns) == len(points) else points.subset(columns)
     nearest = int(np.clip(np.median(effective), _LEAST_NEAREST, _MOST_NEAREST if most is None else most))
     found = Neighborhoods(
         bandwidth=float(bandwidth),
@@ -65,7 +65,7 @@ def neighborhoods_at(
         spanning=float(np.median(spanning)),
         uneven=(float(np.quantile(effective, 0.1)), float(np.quantile(effective, 0.9))),
         growth=growth,
-        likelihood=_likelihood(some.box, rows, nearest),
+        likelihood=_likelihood(some, rows, nearest),
         most=most,
     )
     if not found.resolved:
@@ -82,18 +82,18 @@ def _columns(points: Points, sample: np.ndarray, effective: float) -> tuple[np.n
     """The points among which neighbors are looked for, and the places of the sampled ones among them."""
     n = len(points)
     enough = min(_MOST_COLUMNS, round(n * min(1.0, _ENOUGH_COLUMNS / effective)))
-    if n <= enough and isinstance(points.given, np.ndarray):
+    if isinstance(points, Distances) or (n <= enough and isinstance(points.given, np.ndarray)):
         return np.arange(n), sample
     drawn = np.random.default_rng(0).choice(n, min(n, enough), replace=False)
     columns = np.union1d(drawn, sample)
     return columns, np.searchsorted(columns, sample)
 
 
-def _likelihood(X: np.ndarray, rows: np.ndarray, k: int) -> float:
+def _likelihood(points: Points, rows: np.ndarray, k: int) -> float:
     """(k − 2) / Σ_j log(t_k / t_j) (Levina & Bickel, 2004), with sums averaged over points; duplicates are left out."""
     logs = []
     for some in np.array_split(rows, -(-len(rows) // 64)):
-        sqdist = cdist(X[some], X, "sqeuclidean")
+        sqdist = points.sqdist(some)
         sqdist[sqdist == 0] = np.inf
         k_here = min(k, sqdist.shape[1] - 1)
         near = np.partition(sqdist, k_here - 1, axis=1)[:, :k_here]

@@ -4,11 +4,11 @@
 d-dimensional manifold, at scales above the noise and below the curvature, the largest gap σ_k − σ_{k+1} is the d-th.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
+from .distances import Distances
 from .kernel import ladder_weights, ladders
 from .points import Points, in_unit
 from .threads import in_order
@@ -17,6 +17,8 @@ __all__ = ["largest_gap", "local_singular_values", "vote"]
 
 # A neighbor whose weight is this much below the largest changes no singular value by more than a millionth.
 _LEAST_WEIGHT = 1e-9
+# Nearest points that count where there are no coordinates.
+_MOST_BY_PRODUCTS = 300
 
 
 def local_singular_values(
@@ -34,24 +36,30 @@ def local_singular_values(
     With local scales ``rho`` (N,) the bandwidth of a pair is ε √(ρ_i ρ_j); ``most`` counts only so many nearest neighbors.
     Where fewer points or features than ``n_values`` are in play, the rest are zero.
     """
-    X, unit = points.box, points.unit
+    X, unit = points.coordinates if isinstance(points, Distances) else points.box, points.unit
+    most = _MOST_BY_PRODUCTS if most is None and X is None else most
     steps = ladders(in_unit(bandwidths, unit))
 
     def of(i: int) -> np.ndarray:
-        sqdist = cdist(X[i : i + 1], X, "sqeuclidean")
+        sqdist = points.sqdist(np.array([i]))
         if rho is not None:
             sqdist /= rho[i] * rho
         order = np.argsort(sqdist[0])[: None if most is None else most + 1]
         sqdist = sqdist[:, order]
-        A = X[order] - X[i]
+        A = None if X is None else X[order] - X[i]
+        inner = cast(Distances, points).inner(i, order) if A is None else np.empty(0)
         W = np.empty_like(sqdist)
         values = np.zeros((len(bandwidths), n_values))
         for ladder in steps:
             for column, _, weights in ladder_weights(sqdist, ladder, W):
                 w = weights[0, : np.searchsorted(-weights[0], -_LEAST_WEIGHT, side="right")]
                 p = w / w.sum()
-                Z = p[:, None] * (A[: len(p)] - p @ A[: len(p)])
-                gram = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
+                if A is not None:
+                    Z = p[:, None] * (A[: len(p)] - p @ A[: len(p)])
+                    gram = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
+                else:
+                    G = inner[: len(p), : len(p)]
+                    gram = np.outer(p, p) * (G - (G @ p)[:, None] - G @ p + p @ G @ p)
                 found = np.sqrt(np.maximum(np.linalg.eigvalsh(gram)[::-1][:n_values], 0.0))
                 values[column, : len(found)] = found
         return values

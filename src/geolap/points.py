@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from .threads import one_blas_thread
 
@@ -24,6 +25,7 @@ __all__ = [
     "Points",
     "PointsLike",
     "as_points",
+    "check_shape",
     "host_array",
     "in_unit",
     "in_unit_box",
@@ -90,6 +92,27 @@ class Points:
         return host_array(self.given)
 
     @property
+    def whole(self) -> bool:
+        """Whether all pairs count where nothing else is said."""
+        return True
+
+    @property
+    def dtype(self) -> Any:
+        return self.host.dtype
+
+    def kept(self) -> Any:
+        """A copy, for distances to new points."""
+        return np.array(self.host)
+
+    def subset(self, rows: np.ndarray) -> "Points":
+        """Some of the points, in host memory."""
+        return Points(host_array(self.given[rows]))
+
+    def sqdist(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        """Squared distances (n, m) from some points to others, all by default, in units of `unit`²."""
+        return cdist(self.box[rows], self.box if columns is None else self.box[columns], "sqeuclidean")
+
+    @property
     def box(self) -> np.ndarray:
         """The points in float64, about a point amid them, in units of `unit`; rotated to rank if they are wide."""
         return self._boxed[0]
@@ -141,8 +164,8 @@ def _rotated(X: np.ndarray) -> np.ndarray:
 def _checked_array(X: Any, least: int) -> np.ndarray:
     if sparse.issparse(X):
         raise TypeError(
-            f"Points must be a dense array (n_points, n_features); a sparse matrix of shape {X.shape} was given: call "
-            "X.toarray() if that fits in memory, or reduce it first, for instance with TruncatedSVD."
+            f"Points must be a dense array here; a sparse matrix of shape {X.shape} was given: call X.toarray() if that "
+            "fits in memory, or reduce it first, for instance with TruncatedSVD."
         )
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
@@ -154,7 +177,7 @@ def _checked_array(X: Any, least: int) -> np.ndarray:
     except ValueError as error:
         raise ValueError(f"Points must be a table of numbers; {error}: give every row the same length.") from None
     A = _as_numbers(A, X)
-    _check_shape(A, least)
+    check_shape(A, least)
     _check_finite(A)
     if least == 3 and _distinct(A, 3) < 3:
         raise ValueError(
@@ -181,7 +204,8 @@ def _as_numbers(A: np.ndarray, X: Any) -> np.ndarray:
         ) from None
 
 
-def _check_shape(A: np.ndarray, least: int) -> None:
+def check_shape(A: Any, least: int) -> None:
+    """Refuse what is no table of enough rows."""
     if A.ndim != 2:
         raise ValueError(
             f"Points must be a 2-D array (n_points, n_features); an array of shape {A.shape} was given: Reshape your data "
@@ -191,9 +215,9 @@ def _check_shape(A: np.ndarray, least: int) -> None:
         raise ValueError(
             f"Found array with 0 feature(s) (shape={A.shape}) while a minimum of 1 is required: pass at least one column."
         )
-    if len(A) < least:
+    if A.shape[0] < least:
         why = "a scale needs at least three distinct points; pass more rows." if least == 3 else "pass at least one row."
-        raise ValueError(f"Found n_samples={len(A)} (shape={A.shape}) while a minimum of {least} is required: {why}")
+        raise ValueError(f"Found n_samples={A.shape[0]} (shape={A.shape}) while a minimum of {least} is required: {why}")
 
 
 def _check_finite(A: np.ndarray) -> None:

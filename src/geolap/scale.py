@@ -25,11 +25,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from .consistency import Consistency
+from .distances import Metric, points_of
 from .engines import make_engine
 from .graphs.neighbors import nearest_neighbors
 from .laplacian import LocalScale
 from .least_distortion import least_distortion
-from .points import Points, as_points, host_array
+from .points import as_points, host_array
 from .search import Curve, choose, minima_of
 from .search_range import locality_bound
 from .sentences import Sentence
@@ -48,7 +49,12 @@ _MAX_SHARE = 0.2
 
 
 def neighbor_scale(
-    X: Any, n_neighbors: int = 7, *, intrinsic_dim: float | None = None, n_jobs: int | None = None
+    X: Any,
+    n_neighbors: int = 7,
+    *,
+    intrinsic_dim: float | None = None,
+    metric: Metric = "euclidean",
+    n_jobs: int | None = None,
 ) -> LocalScale:
     """Self-tuned scales: the distance from each point to its k-th neighbor, over the median of these distances.
 
@@ -59,6 +65,8 @@ def neighbor_scale(
         k, as Zelnik-Manor & Perona chose it.
     intrinsic_dim : float, optional
         d, the dimension of the manifold; estimated from distances to neighbors by default.
+    metric : str or callable, default "euclidean"
+        As for `geolap.distortion`.
     n_jobs : int, optional
 
     Returns
@@ -73,7 +81,7 @@ def neighbor_scale(
     >>> scale.rho.shape, round(scale.intrinsic_dim)
     ((500,), 2)
     """
-    points = Points.of(X)
+    points = points_of(X, metric)
     check_number("n_neighbors", n_neighbors, Integral, low=1)
     wanted = n_neighbors if intrinsic_dim is not None else max(n_neighbors, _FOR_DIMENSION)
     distances, _ = nearest_neighbors(points, min(wanted, max(len(points) - 1, n_neighbors)), n_jobs=n_jobs)
@@ -90,6 +98,7 @@ def regional_scale(
     rule: str = "first",
     n_sample: int | None = 1000,
     intrinsic_dim: float | None = None,
+    metric: Metric = "euclidean",
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> LocalScale:
@@ -106,6 +115,8 @@ def regional_scale(
         Evaluation points; None takes all.
     intrinsic_dim : float, optional
         d, the dimension of the manifold; estimated from distances to neighbors by default.
+    metric : str or callable, default "euclidean"
+        As for `geolap.distortion`.
     random_state : int, RandomState or None
         Chooses the evaluation points.
     n_jobs : int, optional
@@ -123,16 +134,21 @@ def regional_scale(
     >>> bool(np.median(rho[:400]) > 5 * np.median(rho[400:]))
     True
     """
-    points = Points.of(X)
+    points = points_of(X, metric)
     check_number("n_neighbors", n_neighbors, Integral, low=2)
     check_choice("rule", rule, ("first", "global"))
+    if not points.whole:
+        raise ValueError(
+            "Regions are compared over all pairs; only those of the nearest points are known or stored here: use a number "
+            "of neighbors as local_scale, or fewer points."
+        )
     random_state = check_random_state(random_state)
     sample = check_n_sample(n_sample, len(points), random_state)
     problem = Consistency(make_engine(points, GraphSpec(n_jobs=n_jobs)), sample)
     selection = least_distortion(problem, len(points), max_share=_MAX_SHARE, random_state=random_state)
     values, effective = selection.details["per_point"], selection.details["effective_neighbors"]
     some = points.box[sample]
-    _, others = nearest_neighbors(some, min(n_neighbors, len(sample)) - 1, n_jobs=n_jobs)
+    _, others = nearest_neighbors(points.subset(sample), min(n_neighbors, len(sample)) - 1, n_jobs=n_jobs)
     regions = np.column_stack([np.arange(len(sample)), others])
     logs = np.empty(len(sample))
     for i, region in enumerate(regions):

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from .choices import ENGINES
+from .distances import Metric, checked_metric
 from .laplacian import LocalScale
 from .sentences import Sentence
 from .validation import check_choice, check_number
@@ -45,7 +46,8 @@ class GraphSpec:
         Edges of a point that are stored, in the mean, where more pairs are within reach.
     local_scale : int, "regional", LocalScale or None
         How the bandwidth varies.
-    metric : {"euclidean", "precomputed"} or None
+    metric : str, callable or None
+        How far points are apart.
     exact : bool or None
         Visit all pairs, however many points there are.
     engine : str or None
@@ -61,7 +63,7 @@ class GraphSpec:
     neighbors: Any = None
     n_edges: int | str | None = None
     local_scale: LocalScaleLike = None
-    metric: str | None = None
+    metric: Metric | None = None
     exact: bool | None = None
     engine: str | None = None
     n_jobs: int | None = None
@@ -109,14 +111,14 @@ class FullSpec(GraphSpec):
     renormalization: float = 1.0
     self_weights: bool = True
     n_edges: int | str = "auto"
-    metric: str = "euclidean"
+    metric: Metric = "euclidean"
     exact: bool = False
     engine: str = "auto"
 
     def __post_init__(self) -> None:
         check_number("renormalization", self.renormalization, low=0, high=10)
         check_choice("self_weights", self.self_weights, (True, False))
-        check_choice("metric", self.metric, ("euclidean", "precomputed"))
+        checked_metric(self.metric)
         check_choice("exact", self.exact, (True, False))
         check_choice("engine", self.engine, ENGINES)
         if self.cutoff is not None:

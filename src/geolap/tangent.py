@@ -14,15 +14,24 @@ ZᵀZ, with a = x̄ − x_i and n_0 points at x_i (itself and its duplicates), i
 
 so that the weight 1 of x_i itself does not swamp neighbors with weights many orders of magnitude smaller.  In few
 dimensions the entries of C come from one matrix product with the products of coordinates; in many, C is never formed.
+
+Where only distances are known, `gram_finder` has the same from the inner products G of x_j − x_i (`geolap.distances`).  With
+the centered G_c = (I − 1 pᵀ) G (I − p 1ᵀ),
+
+.. math:: Z Z^T = \\operatorname{diag}(p)\\, G_c \\operatorname{diag}(p), \\qquad
+          y = G\\,(I - p 1^T) \\operatorname{diag}(p)\\, u / s
+
+for the leading eigenvectors u of Z Zᵀ and its eigenvalues s².
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Protocol, Self
 
 import numpy as np
 from scipy.linalg import eigh
 
-__all__ = ["tangent_basis", "tangent_finder"]
+__all__ = ["gram_finder", "tangent_basis", "tangent_finder"]
 
 # Up to this ambient dimension forming C and diagonalizing it is faster than iterating.
 _FEW_DIMENSIONS = 24
@@ -100,80 +109,107 @@ class _ByMatrix:
 class _ByIteration:
     """Finds the leading subspaces of C by products with the points, without forming C.
 
-    Block Lanczos with full reorthogonalization, until the residual divided by the eigengap is below the target angle.
     It starts from a = x̄ − x_i, which is close to the leading direction where few neighbors carry the weight; better
-    guesses (the basis of the previous bandwidth, extrapolations) saved no steps in measurements.  Rows that do not converge
-    (a vanishing gap, where the subspace itself is ill-defined) are diagonalized in full.
+    guesses (the basis of the previous bandwidth, extrapolations) saved no steps in measurements.
     """
 
     def __init__(self, points: np.ndarray, dim: int) -> None:
         self._points, self._across = points, np.ascontiguousarray(points.T)
-        # Random directions, the same every time: a start within a symmetry of the data would never leave it.
-        self._start = np.random.default_rng(0).standard_normal((dim, points.shape[1] - 1))
-        self._start /= np.linalg.norm(self._start, axis=1, keepdims=True)
-        self._scratch = np.empty(0)
+        self._dim = dim
 
     def __call__(self, origin: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray, n: int) -> np.ndarray:
-        dim, r = self._start.shape
-        length = np.linalg.norm(offset, axis=1, keepdims=True)
-        block = np.broadcast_to(self._start, (len(offset), dim, r)).copy()
-        block[:, 0] = 1e-3 * block[:, 0] + offset / np.where(length > 0, length, 1.0)
-        V = np.empty_like(block)
-        problem = _Problem(np.arange(len(V)), origin, offset, at_center, w2, _scale(w2))
-        Q, T = np.empty((len(V), min(_MOST_STEPS * dim, r), r)), np.zeros((len(V), 0, 0))
-        size, far = 0, True
-        while len(problem.rows) and size + dim <= Q.shape[1]:
-            Q[:, size : size + dim] = block = _orthonormal(block, Q[:, :size])
-            size += dim
-            block = self._product(problem, block)
-            along = block @ Q[:, :size].transpose(0, 2, 1)
-            block -= along @ Q[:, :size]
-            T = _bordered(T, along)
-            if far and size + dim <= Q.shape[1]:
-                far = False  # one step never gains five digits: check again after the next one
-                continue
-            theta, U = np.linalg.eigh(T)
-            theta, U = theta[:, ::-1], U[:, :, : -dim - 1 : -1].transpose(0, 2, 1)
-            rest = U[:, :, -dim:] @ block  # C v − θ v, orthogonal to the basis
-            residual = np.linalg.norm(rest, axis=2).max(axis=1)
-            gap = theta[:, dim - 1] - theta[:, dim] if size > dim else theta[:, dim - 1]
-            done = residual <= np.maximum(_ANGLE * gap, _BACKWARD * theta[:, 0])
-            far = bool(np.all(residual > 1e-3 * gap))
-            if 8 * done.sum() >= len(done):  # copying the rest must pay off
-                # To first order v lacks its residual over θ − ρ, where ρ is the Rayleigh quotient of the residual.  That
-                # would take another product; the last basis vectors have about the same, which gains a digit at no cost.
-                rho = np.trace(T[done][:, -dim:, -dim:], axis1=1, axis2=2) / dim
-                below = np.maximum(theta[done, :dim] - rho[:, None], gap[done][:, None])[:, :, None]
-                missing = np.divide(rest[done], below, out=np.zeros_like(rest[done]), where=below > 0)
-                V[problem.rows[done]] = _orthonormal(U[done] @ Q[done, :size] + missing, Q[done, :0])
-                problem, block, T = problem[~done], block[~done], T[~done]
-                kept = np.empty((len(T), *Q.shape[1:]))
-                kept[:, :size] = Q[~done, :size]
-                Q = kept
-        for k, row in enumerate(problem.rows):
-            C = problem.matrix(k, self._points)
-            V[row] = eigh(C, subset_by_index=[r - dim, r - 1], overwrite_a=True, check_finite=False)[1][:, ::-1].T
+        problem = _InSpace(
+            np.arange(len(offset)),
+            origin,
+            offset,
+            at_center,
+            w2,
+            _scale(w2),
+            points=self._points,
+            across=self._across,
+            scratch=np.empty(self._dim * w2.size),
+        )
+        V = _leading_subspaces(problem, _start(offset, self._dim))
         return _coordinates(self._across[:, :n], origin, V)
 
-    def _product(self, problem: "_Problem", Q: np.ndarray) -> np.ndarray:
-        """C q for vectors Q (c, b, r), every row with its own matrix."""
-        c, b, r = Q.shape
-        k = problem.w2.shape[1]
-        if self._scratch.size < c * b * k:
-            self._scratch = np.empty(c * b * k)
-        center = problem.origin + problem.offset
-        E = _coordinates(self._across[:, :k], center, Q, out=self._scratch[: c * b * k].reshape(c * b, k))
-        E *= problem.w2[:, None, :]
-        G = (E.reshape(c * b, k) @ self._points[:k]).reshape(c, b, r + 1)
-        along = (Q @ problem.offset[:, :, None]) * problem.at_center[:, None, None]
-        G[..., :r] -= G[..., r:] * center[:, None, :]
-        G[..., :r] += along * problem.offset[:, None, :]
-        return G[..., :r] * problem.scale[:, None, None]
+
+class _Problem(Protocol):
+    """Symmetric matrices of which some leading subspaces are still to be found."""
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Which of the matrices."""
+        ...
+
+    def __getitem__(self, rows: np.ndarray) -> Self: ...
+
+    def product(self, Q: np.ndarray) -> np.ndarray:
+        """Each matrix times its own vectors Q (c, b, r)."""
+        ...
+
+    def matrix(self, k: int) -> np.ndarray:
+        """The k-th of the matrices in full."""
+        ...
+
+
+def _start(leading: np.ndarray, dim: int) -> np.ndarray:
+    """Blocks (c, dim, r) to start from: a guess of the leading vector (c, r), and random ones."""
+    # The same every time: a start within a symmetry of the data would never leave it.
+    random = np.random.default_rng(0).standard_normal((dim, leading.shape[1]))
+    random /= np.linalg.norm(random, axis=1, keepdims=True)
+    block = np.broadcast_to(random, (len(leading), *random.shape)).copy()
+    length = np.linalg.norm(leading, axis=1, keepdims=True)
+    block[:, 0] = 1e-3 * block[:, 0] + leading / np.where(length > 0, length, 1.0)
+    return block
+
+
+def _leading_subspaces(problem: _Problem, block: np.ndarray) -> np.ndarray:
+    """Orthonormal bases (c, dim, r) of the leading subspaces of c matrices.
+
+    Block Lanczos with full reorthogonalization, until the residual divided by the eigengap is below the target angle.  Rows
+    that do not converge (a vanishing gap, where the subspace itself is ill-defined) are diagonalized in full.
+    """
+    _, dim, r = block.shape
+    V = np.empty_like(block)
+    Q, T = np.empty((len(V), min(_MOST_STEPS * dim, r), r)), np.zeros((len(V), 0, 0))
+    size, far = 0, True
+    while len(problem.rows) and size + dim <= Q.shape[1]:
+        Q[:, size : size + dim] = block = _orthonormal(block, Q[:, :size])
+        size += dim
+        block = problem.product(block)
+        along = block @ Q[:, :size].transpose(0, 2, 1)
+        block -= along @ Q[:, :size]
+        T = _bordered(T, along)
+        if far and size + dim <= Q.shape[1]:
+            far = False  # one step never gains five digits: check again after the next one
+            continue
+        theta, U = np.linalg.eigh(T)
+        theta, U = theta[:, ::-1], U[:, :, : -dim - 1 : -1].transpose(0, 2, 1)
+        rest = U[:, :, -dim:] @ block  # C v − θ v, orthogonal to the basis
+        residual = np.linalg.norm(rest, axis=2).max(axis=1)
+        gap = theta[:, dim - 1] - theta[:, dim] if size > dim else theta[:, dim - 1]
+        done = residual <= np.maximum(_ANGLE * gap, _BACKWARD * theta[:, 0])
+        far = bool(np.all(residual > 1e-3 * gap))
+        if 8 * done.sum() >= len(done):  # copying the rest must pay off
+            # To first order v lacks its residual over θ − ρ, where ρ is the Rayleigh quotient of the residual.  That
+            # would take another product; the last basis vectors have about the same, which gains a digit at no cost.
+            rho = np.trace(T[done][:, -dim:, -dim:], axis1=1, axis2=2) / dim
+            below = np.maximum(theta[done, :dim] - rho[:, None], gap[done][:, None])[:, :, None]
+            missing = np.divide(rest[done], below, out=np.zeros_like(rest[done]), where=below > 0)
+            V[problem.rows[done]] = _orthonormal(U[done] @ Q[done, :size] + missing, Q[done, :0])
+            problem, block, T = problem[~done], block[~done], T[~done]
+            kept = np.empty((len(T), *Q.shape[1:]))
+            kept[:, :size] = Q[~done, :size]
+            Q = kept
+    for k, row in enumerate(problem.rows):
+        C = problem.matrix(k)
+        V[row] = eigh(C, subset_by_index=[r - dim, r - 1], overwrite_a=True, check_finite=False)[1][:, ::-1].T
+    return V
 
 
 @dataclass(frozen=True)
-class _Problem:
-    """The data that defines the matrices C of unfinished rows; ``scale`` brings the largest squared weight to 1."""
+class _InSpace:
+    """Matrices C of unfinished rows, by the data that defines them; ``scale`` brings the largest squared weight to 1."""
 
     rows: np.ndarray
     origin: np.ndarray
@@ -181,14 +217,103 @@ class _Problem:
     at_center: np.ndarray
     w2: np.ndarray
     scale: np.ndarray
+    _: KW_ONLY
+    points: np.ndarray
+    across: np.ndarray
+    scratch: np.ndarray
 
-    def __getitem__(self, rows: np.ndarray) -> "_Problem":
-        return _Problem(*(getattr(self, field.name)[rows] for field in fields(self)))
+    def __getitem__(self, rows: np.ndarray) -> "_InSpace":
+        own = ("rows", "origin", "offset", "at_center", "w2", "scale")
+        return replace(self, **{name: getattr(self, name)[rows] for name in own})
 
-    def matrix(self, k: int, points: np.ndarray) -> np.ndarray:
-        """C (r, r) of the k-th row."""
-        A = points[: self.w2.shape[1], :-1] - self.origin[k] - self.offset[k]
+    def product(self, Q: np.ndarray) -> np.ndarray:
+        c, b, r = Q.shape
+        k = self.w2.shape[1]
+        center = self.origin + self.offset
+        E = _coordinates(self.across[:, :k], center, Q, out=self.scratch[: c * b * k].reshape(c * b, k))
+        E *= self.w2[:, None, :]
+        G = (E.reshape(c * b, k) @ self.points[:k]).reshape(c, b, r + 1)
+        along = (Q @ self.offset[:, :, None]) * self.at_center[:, None, None]
+        G[..., :r] -= G[..., r:] * center[:, None, :]
+        G[..., :r] += along * self.offset[:, None, :]
+        return G[..., :r] * self.scale[:, None, None]
+
+    def matrix(self, k: int) -> np.ndarray:
+        A = self.points[: self.w2.shape[1], :-1] - self.origin[k] - self.offset[k]
         return self.scale[k] * ((A.T * self.w2[k]) @ A + self.at_center[k] * np.outer(self.offset[k], self.offset[k]))
+
+
+def gram_finder(G: np.ndarray, dim: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]:
+    """A function that finds tangent coordinates at one evaluation point from inner products G (N, N) about it.
+
+    Returns
+    -------
+    callable
+        ``(W, total, at_center, k) → Y`` with weights W (c, n) of the first n points at c bandwidths, their sums ``total``
+        (c,) with the n_0 points ``at_center`` (c,), the number k ≤ n of points that span the plane, and the coordinates Y
+        (c, dim, n) of the first n.
+    """
+
+    def find(W: np.ndarray, total: np.ndarray, at_center: np.ndarray, k: int) -> np.ndarray:
+        k = min(max(k, dim), W.shape[1])
+        largest = W[:, :k].max(axis=1)
+        scale = np.where(largest**2 > _NO_WEIGHT, 1.0 / np.where(largest > 0, largest, 1.0), 0.0)
+        w = np.column_stack([np.sqrt(at_center) * scale, W[:, :k] * scale[:, None]])
+        p = W[:, :k] / total[:, None]
+        problem = _InPoints(np.arange(len(w)), w, p, inner=G[:k, :k])
+        along = problem.about_center((p @ G[:k, :k])[:, None, :])
+        V = _leading_subspaces(problem, _start((w[:, None, :] * along)[:, 0], min(dim, k + 1)))
+        x = problem.centered(V)
+        squares = np.einsum("cbk,cbk->cb", x, x @ G[:k, :k])
+        some = squares > 0
+        x *= np.where(some, 1.0 / np.sqrt(np.where(some, squares, 1.0)), 0.0)[:, :, None]
+        Y = np.zeros((len(W), dim, W.shape[1]))  # points that span fewer directions have no extent in the others
+        Y[:, : x.shape[1]] = x @ G[:k, : W.shape[1]]
+        return Y
+
+    return find
+
+
+@dataclass(frozen=True)
+class _InPoints:
+    """Matrices Z Zᵀ of unfinished rows, over the evaluation point and k others.
+
+    Attributes
+    ----------
+    w : ndarray (c, 1 + k)
+        Weights of the rows of Z, that of the evaluation point (√n_0 for n_0 points there) first.
+    p : ndarray (c, k)
+        Weights of the others in the mean.
+    inner : ndarray (k, k)
+        G.
+    """
+
+    rows: np.ndarray
+    w: np.ndarray
+    p: np.ndarray
+    _: KW_ONLY
+    inner: np.ndarray
+
+    def __getitem__(self, rows: np.ndarray) -> "_InPoints":
+        return replace(self, rows=self.rows[rows], w=self.w[rows], p=self.p[rows])
+
+    def centered(self, U: np.ndarray) -> np.ndarray:
+        """(I − p 1ᵀ) diag(w) u (c, b, k) without its entry at the evaluation point, where G is zero."""
+        weighted = self.w[:, None, :] * U
+        return weighted[..., 1:] - self.p[:, None, :] * weighted.sum(axis=2, keepdims=True)
+
+    def about_center(self, y: np.ndarray) -> np.ndarray:
+        """(I − 1 pᵀ) y (c, b, 1 + k) of y (c, b, k), which is zero at the evaluation point."""
+        mean = (self.p[:, None, :] * y).sum(axis=2, keepdims=True)
+        return np.concatenate([-mean, y - mean], axis=2)
+
+    def product(self, Q: np.ndarray) -> np.ndarray:
+        c, b, _ = Q.shape
+        y = (self.centered(Q).reshape(c * b, -1) @ self.inner).reshape(c, b, -1)
+        return self.w[:, None, :] * self.about_center(y)
+
+    def matrix(self, k: int) -> np.ndarray:
+        return self[np.array([k])].product(np.eye(self.w.shape[1])[None])[0]
 
 
 def _bordered(T: np.ndarray, along: np.ndarray) -> np.ndarray:

@@ -76,13 +76,13 @@ def select(
     report: Report = None,
 ) -> Answer:
     """Choose the kernel bandwidth ε of exp(−d²/ε²) for the points of a file."""
-    check_outputs(run, file, table=output, page=report)
+    check_outputs(run, file, metric=reading.metric, table=output, page=report)
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
-    selector = selector_for(run, selecting, table.labels, n_neighbors=n_neighbors, cutoff=cutoff)
-    tell_cost(run, table.points, selecting)
+    selector = selector_for(run, selecting, table.labels, reading.metric, n_neighbors=n_neighbors, cutoff=cutoff)
+    tell_cost(run, table.points, selecting, reading.metric)
     selection = selector.fit(table.points, table.labels).selection_
     write_columns(run, output, {"bandwidth": selection.bandwidths, "score": selection.scores}, "curve")
-    write_page(run, report, table, selection=selection)
+    write_page(run, report, table, reading, selection=selection)
     return _selected(run, table, selection, output)
 
 
@@ -100,18 +100,24 @@ def compare(
     report: Report = None,
 ) -> Answer:
     """Run all rules for a bandwidth side by side."""
-    check_outputs(run, file, table=output, page=report)
+    check_outputs(run, file, metric=reading.metric, table=output, page=report)
     check_labels_given(methods or (), labels)
     table = read_points(run, file, reading, labels)
     warn_of_pairs(run, len(table.points), methods)
     from ..selectors.comparison import COLUMNS, compare_bandwidths
 
     comparison = compare_bandwidths(
-        table.points, methods or None, y=table.labels, random_state=run.seed, engine=engine, n_jobs=run.n_jobs
+        table.points,
+        methods or None,
+        y=table.labels,
+        random_state=run.seed,
+        engine=engine,
+        metric=reading.metric,
+        n_jobs=run.n_jobs,
     )
     rows = comparison.as_dicts()
     write_columns(run, output, {key: [row[key] for row in rows] for key in rows[0]}, "table")
-    write_page(run, report, table, comparison=comparison)
+    write_page(run, report, table, reading, comparison=comparison)
     return Answer(
         {"rows": rows, "agreement": comparison.agreement()},
         [grid(COLUMNS, comparison.words(), words=("method", "interval", "status")), comparison.conclusion()],
@@ -153,7 +159,7 @@ def embed(
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
     from ..estimators.maps import DiffusionMap, LaplacianEigenmap
 
-    parameters = graph_parameters(run, selecting, graph, table.labels)
+    parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
     parameters |= {"disconnected": disconnected, "n_landmarks": n_landmarks}
     if diffusion_time is not None:
         parameters["diffusion_time"] = diffusion_time
@@ -203,7 +209,7 @@ def cluster(
 
     from ..estimators.clusters import LaplacianClustering
 
-    parameters = graph_parameters(run, selecting, graph, table.labels)
+    parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
     parameters |= {"min_share": min_share, "max_clusters": max_clusters}
     clustering = LaplacianClustering(n_clusters, **parameters).fit(table.points, table.labels)
     found = clustering.labels_
@@ -252,7 +258,7 @@ def classify(
     from ..estimators.labels import LaplacianClassifier
     from ..validation import check_labels
 
-    parameters = graph_parameters(run, selecting, graph, table.labels)
+    parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
     classifier = LaplacianClassifier(**parameters).fit(table.points, table.labels)
     found, given = classifier.transduction_, check_labels(table.labels, len(table.points))[1]
     probability = classifier.predict_proba(table.points)
@@ -303,7 +309,7 @@ def laplacian(
     from ..estimators.laplacian import GraphLaplacian
     from ..files import write_matrix
 
-    parameters = graph_parameters(run, selecting, graph, table.labels)
+    parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
     estimator = GraphLaplacian(**parameters, normalization=normalization).fit(table.points, table.labels)
     L = estimator.laplacian_
     write_matrix(output, L, bandwidth=estimator.bandwidth_, degrees=estimator.degrees_)

@@ -105,6 +105,13 @@ class Reading:
         _reading("Leave out rows or columns with missing values.", show_default=True),
     ] = "error"
     standardize: Annotated[bool, _reading("Scale each feature to mean 0 and standard deviation 1.", "--standardize")] = False
+    metric: Annotated[
+        str,
+        _reading(
+            "How far points are apart: euclidean, cosine, manhattan, …; precomputed if the file holds distances.",
+            show_default=True,
+        ),
+    ] = "euclidean"
     header: Annotated[bool | None, _reading("Whether the first line names the columns.", "--header/--no-header")] = None
     separator: Annotated[str | None, _reading("Of columns in text; tab for tabs.")] = None
     decimal: Annotated[str | None, _reading("Of numbers in text: . or ,")] = None

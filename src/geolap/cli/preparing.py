@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from ..choices import RULES
+from ..choices import RULES, WITH_COORDINATES
 from .options import Graph, Reading, Selecting
 from .running import Run
 
@@ -30,10 +30,12 @@ _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon"
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
-def check_outputs(run: Run, file: str | None, **outputs: str | None) -> None:
+def check_outputs(run: Run, file: str | None, *, metric: str = "euclidean", **outputs: str | None) -> None:
     """Refuse outputs that could not be written; their keywords are their kinds: table, matrix, page."""
     from ..files import check_output
 
+    if outputs.get("page") is not None and metric not in WITH_COORDINATES:
+        raise ValueError(f"A report shows points with coordinates; --report came with --metric {metric}: leave out one.")
     if outputs.get("table") == "-" and run.as_json:
         raise ValueError("Standard output has room for one result; --json and -o - were given: leave out one of them.")
     for kind, output in outputs.items():
@@ -53,25 +55,31 @@ def write_columns(run: Run, output: str | None, columns: dict[str, Any], what: s
         run.note(f"The {what} is in {output}.")
 
 
-def write_page(run: Run, output: str | None, table: "Table", **results: Any) -> None:
+def write_page(run: Run, output: str | None, table: "Table", reading: Reading | None = None, **results: Any) -> None:
     """Write a report on the points, if that was asked for."""
     if output is None:
         return
     from ..display.report import write_report
+    from ..distances import points_of
     from ..files import replaced_file
 
-    name = table.name.strip("'")
+    name, points = table.name.strip("'"), table.points
+    if reading is not None:
+        points = points_of(points, reading.metric).host
     with replaced_file(output) as path:
-        write_report(path, table.points, labels=table.labels, name=name, random_state=run.seed, **results)
+        write_report(path, points, labels=table.labels, name=name, random_state=run.seed, **results)
     run.note(f"The report is in {output}.")
 
 
 def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, classes: bool = True) -> "Table":
     """The points of a file, with notes about it on standard error."""
+    from ..distances import checked_metric
     from ..files import read_table
 
     given = vars(reading) | {"separator": _separator(reading.separator), "decimal": _decimal(reading.decimal)}
     standardize, most = given.pop("standardize"), _bytes(given.pop("max_size"))
+    if checked_metric(given.pop("metric")) == "precomputed" and standardize:
+        raise ValueError("Distances have no features to scale; {standardize} came with --metric precomputed: leave out one.")
     table = read_table(file, labels=labels, classes=classes, max_bytes=most, **given)
     table = _standardized(table) if standardize else table
     for text in table.notes:
@@ -79,7 +87,7 @@ def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, cl
     return table
 
 
-def selector_for(run: Run, selecting: Selecting, labels: Any, **graph: Any) -> Any:
+def selector_for(run: Run, selecting: Selecting, labels: Any, metric: str, **graph: Any) -> Any:
     """The selector that the options describe; an option that its method does not have is a mistake."""
     from ..selectors import METHODS
 
@@ -93,7 +101,7 @@ def selector_for(run: Run, selecting: Selecting, labels: Any, **graph: Any) -> A
         own = [run.named(name) for name in options if name in has]
         held = f"the options {', '.join(own)}" if own else "none of these options"
         raise ValueError(f"Method {selecting.method} has {held}; {', '.join(foreign)} was given: leave it out.")
-    common = {"random_state": run.seed, "n_jobs": run.n_jobs}
+    common: dict[str, Any] = {"random_state": run.seed, "n_jobs": run.n_jobs, "metric": metric}
     return kind(**given, **{name: value for name, value in common.items() if name in has})
 
 
@@ -106,10 +114,10 @@ def check_labels_given(methods: Collection[str], labels: Any) -> None:
             raise ValueError(f"Method {method} chooses by labels; none were given: name their column, --labels.")
 
 
-def graph_parameters(run: Run, selecting: Selecting, graph: Graph, labels: Any) -> dict[str, Any]:
+def graph_parameters(run: Run, selecting: Selecting, graph: Graph, labels: Any, metric: str) -> dict[str, Any]:
     """Parameters of an estimator on a graph: those that were given, its own defaults stand for the others."""
     given = {name: value for name, value in vars(graph).items() if value is not None}
-    given |= {"random_state": run.seed, "n_jobs": run.n_jobs}
+    given |= {"random_state": run.seed, "n_jobs": run.n_jobs, "metric": metric}
     if given.get("n_neighbors") == "all":
         given["n_neighbors"] = None
     scale = graph.local_scale
@@ -118,7 +126,7 @@ def graph_parameters(run: Run, selecting: Selecting, graph: Graph, labels: Any) 
             raise ValueError(f"--local-scale must be a number of neighbors or 'regional'; '{scale}' was given: choose one.")
         given["local_scale"] = int(scale)
     if graph.bandwidth is None:
-        given["bandwidth"] = selector_for(run, selecting, labels)
+        given["bandwidth"] = selector_for(run, selecting, labels, metric)
     elif selecting != Selecting(strict=selecting.strict):
         raise ValueError(
             "Either a bandwidth is given or it is chosen; --bandwidth came with options of choosing: leave out one."
@@ -126,9 +134,9 @@ def graph_parameters(run: Run, selecting: Selecting, graph: Graph, labels: Any) 
     return given
 
 
-def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting) -> None:
+def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting, metric: str) -> None:
     """Before long work, how long it will be."""
-    if len(points) < _MANY or run.quiet or selecting.method != "gc":
+    if len(points) < _MANY or run.quiet or selecting.method != "gc" or metric not in WITH_COORDINATES:
         return
     from ..forecasting import forecast
 

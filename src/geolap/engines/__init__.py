@@ -5,6 +5,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+from ..distances import Distances, points_of
 from ..laplacian import LocalScale
 from ..memory import require_memory
 from ..pairs import Pairs
@@ -45,10 +46,12 @@ def make_engine(
     for more than 30 000 points it is the cells engine, unless the result must be exact.  Over all pairs, without local
     scales, points remember their engine.
     """
-    points = Points.of(X, keep_device=True)
+    points = points_of(X, keep_device=True)
     full = (spec or GraphSpec()).filled()
     if is_chunked(points.given):
         return _chunked_engine(points.given, full, scale, pairs)
+    if isinstance(points, Distances):
+        return _engine_of_distances(points, full, scale, pairs)
     if pairs is not None:
         return SparseEngine(points, pairs, cutoff=full.cutoff, n_jobs=full.n_jobs, scale=scale)
     name = engine_for(points.given, exact=full.exact) if full.engine == "auto" else full.engine
@@ -57,6 +60,20 @@ def make_engine(
     key = name, full.cutoff, full.n_jobs
     if key not in points.engines:
         points.engines[key] = _new_engine(points, name, full, None)
+    return points.engines[key]
+
+
+def _engine_of_distances(points: Distances, spec: FullSpec, scale: LocalScale | None, pairs: Pairs | None) -> Engine:
+    if spec.engine != "auto":
+        raise ValueError(
+            f"Points that are known by their distances have an engine of their own; engine={spec.engine!r} was given: leave "
+            "it out."
+        )
+    if pairs is not None or scale is not None:
+        return SparseEngine(points, pairs or points.pairs, cutoff=spec.cutoff, n_jobs=spec.n_jobs, scale=scale)
+    key = spec.cutoff, spec.n_jobs
+    if key not in points.engines:
+        points.engines[key] = SparseEngine(points, points.pairs, cutoff=spec.cutoff, n_jobs=spec.n_jobs)
     return points.engines[key]
 
 

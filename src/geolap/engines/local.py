@@ -6,12 +6,13 @@ them, it processes all bandwidths together, widest first, with fewer and fewer p
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from ..kernel import Ladder, ladder_weights, reach
 from ..metric import drift, dual_metric
-from ..tangent import tangent_finder
+from ..tangent import gram_finder, tangent_finder
 from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
 
@@ -43,6 +44,8 @@ class Around:
         The sum of their density weights.
     rho : ndarray (c,)
         Local scales of the evaluation points.
+    inner : ndarray (n, n), optional
+        Inner products about the evaluation point, of which there is one, where there are no coordinates.
     """
 
     origin: np.ndarray
@@ -52,6 +55,7 @@ class Around:
     at_center: np.ndarray
     density_here: np.ndarray
     rho: np.ndarray
+    inner: np.ndarray | None = None
 
 
 def metrics_around(
@@ -70,10 +74,10 @@ def metrics_around(
 
     c, m = around.density_here.shape
     H, effective, drifts = np.zeros((c, m, dim, dim)), np.ones((c, m)), np.zeros((c, m))
-    points = around.points[order[: in_reach(max(ladder.bandwidths[0] for ladder in steps))]]
-    if not len(points):
+    order = order[: in_reach(max(ladder.bandwidths[0] for ladder in steps))]
+    if not len(order):
         return LocalMetrics(H, effective, drifts)
-    find_coordinates = tangent_finder(points, dim)
+    coordinates = _by_points(around, order, dim) if around.inner is None else _by_products(around, order, dim)
     for columns, epsilons, W in _weight_batches(sqdist, steps, in_reach, cutoff, scratch):
         b, _, n = W.shape
         k = in_reach(epsilons[0] / np.sqrt(2.0))  # squared weights are those of ε/√2
@@ -81,15 +85,7 @@ def metrics_around(
         neighbors = W.sum(axis=2)
         total = around.at_center + neighbors
         effective[:, columns] = (total**2 / (around.at_center + W2.sum(axis=2))).T
-        weighted = (W.reshape(b * c, n) @ points[:n]).reshape(b, c, -1)
-        offset = (weighted - around.origin * neighbors[:, :, None]) / total[:, :, None]
-        Y = find_coordinates(
-            np.tile(around.origin, (b, 1)),
-            offset.reshape(b * c, -1),
-            np.tile(around.at_center, b),
-            W2.reshape(b * c, -1),
-            n,
-        )
+        Y = coordinates(W, W2, neighbors, total)
         P = np.multiply(W, density[columns, None, :n], out=W)
         P /= (P.sum(axis=2) + around.density_here[:, columns].T)[:, :, None]
         P[neighbors < NO_NEIGHBORS] = 0.0
@@ -97,6 +93,36 @@ def metrics_around(
         H[:, columns] = dual_metric(Y, P, epsilons[:, None] * around.rho).swapaxes(0, 1)
         drifts[:, columns] = drift(Y, P, epsilons[:, None] * around.rho).T
     return LocalMetrics(H, effective, drifts)
+
+
+# Tangent coordinates (b·c, dim, n) from weights (b, c, n), squared weights (b, c, k), and the sums (b, c) of weights without
+# and with those of the points at the center.
+_Finder: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+def _by_points(around: Around, order: np.ndarray, dim: int) -> _Finder:
+    points, origin = around.points[order], around.origin
+    find = tangent_finder(points, dim)
+
+    def coordinates(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> np.ndarray:
+        b, c, n = W.shape
+        weighted = (W.reshape(b * c, n) @ points[:n]).reshape(b, c, -1)
+        offset = (weighted - origin * neighbors[:, :, None]) / total[:, :, None]
+        return find(
+            np.tile(origin, (b, 1)), offset.reshape(b * c, -1), np.tile(around.at_center, b), W2.reshape(b * c, -1), n
+        )
+
+    return coordinates
+
+
+def _by_products(around: Around, order: np.ndarray, dim: int) -> _Finder:
+    assert around.inner is not None
+    find = gram_finder(around.inner[np.ix_(order, order)], dim)
+
+    def coordinates(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> np.ndarray:
+        return find(W[:, 0], total[:, 0], np.repeat(around.at_center, len(W)), W2.shape[2])
+
+    return coordinates
 
 
 def _weight_batches(

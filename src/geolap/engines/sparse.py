@@ -1,13 +1,15 @@
-"""The sparse engine: only the pairs that a graph stores, for nearest-neighbor graphs and precomputed graphs.
+"""The sparse engine: only the pairs that a graph stores, for nearest-neighbor graphs and points known by their distances.
 
-Sums run over the stored pairs alone, so D(ε) is that of the graph that is actually built from them.
+Sums run over the stored pairs alone, so D(ε) is that of the graph that is actually built from them.  Tangent planes come
+from coordinates, or where there are none from inner products (`geolap.distances`).
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 
+from ..distances import Distances
 from ..kernel import Ladder, ladder_weights, ladders
 from ..laplacian import LocalScale
 from ..pairs import ZERO, Pairs
@@ -35,8 +37,9 @@ class SparseEngine(ExactEngine):
         n_jobs: int | None = None,
         scale: LocalScale | None = None,
     ) -> None:
-        points = as_points(X)
-        self._X, self._unit = points.box, points.unit
+        self._points = points = as_points(X)
+        self._X: np.ndarray | None = points.coordinates if isinstance(points, Distances) else points.box
+        self._unit = points.unit
         if not sparse.issparse(pairs.sqdist):  # a sparse matrix would lose zeros
             pairs = Pairs(sparse.csr_array(np.maximum(pairs.sqdist, ZERO)), pairs.unit)
         S: Any = pairs.sqdist
@@ -44,15 +47,17 @@ class SparseEngine(ExactEngine):
         if scale is not None:
             S = pairs.scaled(scale.rho).sqdist
         data = S.data * (pairs.unit / self._unit) ** 2
-        data[S.indices == np.repeat(np.arange(len(self._X)), np.diff(S.indptr))] = np.inf
+        data[S.indices == np.repeat(np.arange(len(points)), np.diff(S.indptr))] = np.inf
         self._sqdist = sparse.csr_array((data, S.indices, S.indptr), shape=S.shape)
         self._scale = scale
-        self._rho = np.ones(len(self._X)) if scale is None else scale.rho
+        self._rho = np.ones(len(points)) if scale is None else scale.rho
         self._cutoff = cutoff
         self._n_jobs = n_jobs
 
     def mean_distance(self) -> float:
-        return root_mean_square_distance(self._X) * self._unit
+        if isinstance(self._points, Distances):
+            return self._points.mean_distance()
+        return root_mean_square_distance(self._points.box) * self._unit
 
     def nearest(self, targets: np.ndarray) -> np.ndarray:
         apart = np.where(self._at_center, np.inf, self._sqdist.data)
@@ -94,13 +99,19 @@ class SparseEngine(ExactEngine):
         entries = slice(self._sqdist.indptr[i], self._sqdist.indptr[i + 1])
         neighbors, here = self._sqdist.indices[entries], self._at_center[entries]
         others = neighbors[~here]
+        if self._X is not None:
+            origin, points, inner = self._X[i : i + 1], self._X[others], None
+        else:
+            origin = points = np.empty((0, 0))
+            inner = cast(Distances, self._points).inner(i, others)
         around = Around(
-            self._X[i : i + 1],
-            self._X[others],
+            origin,
+            points,
             self._sqdist.data[entries][None, ~here],
             density[others],
             np.array([float(here.sum())]),
             density[neighbors[here]].sum(axis=0)[None],
             self._rho[i : i + 1],
+            inner,
         )
         return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)

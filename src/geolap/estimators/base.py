@@ -11,15 +11,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ..calibration import Calibration
-from ..graphs.build import BuiltGraph, build_graph, graph_of_distances, landmark_graph
-from ..graphs.calibrate import calibrated, points_of_distances
-from ..graphs.distances import check_distances
+from ..distances import Distances, Metric, check_distances, points_of
+from ..graphs.build import BuiltGraph, build_graph, landmark_graph
+from ..graphs.calibrate import calibrated
 from ..graphs.extension import Extension, extend
 from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..points import Points, on_device
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
-from ..selectors import BandwidthSelector, checked_bandwidth, resolve_bandwidth
+from ..selectors import resolve_bandwidth
 from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
@@ -59,8 +59,10 @@ _PARAMETERS = """    renormalization : float, default 1.0
         True by default, but for labels and clusters, which do not depend on the scale of L.
     self_weights : bool, default False
         Whether W_ii = 1 or 0.
-    metric : {"euclidean", "precomputed"}, default "euclidean"
-        With "precomputed", X is a square matrix of distances, dense or sparse; the bandwidth must then be a number.
+    metric : str or callable, default "euclidean"
+        How far points are apart: "cosine", "correlation", another name that scikit-learn's ``pairwise_distances`` knows, or
+        a function of two rows.  With "precomputed", X is a square matrix of distances, dense, or sparse with those to
+        nearest neighbors, and ``transform`` and ``predict`` take those from new points to all (n, n_points).
     random_state : int, RandomState or None
         For the choice of the bandwidth, and of the edges that are stored where not all are.
     n_jobs : int, optional
@@ -111,14 +113,14 @@ class GraphEstimator(BaseEstimator):
     neighbors: Any = None
     n_edges: int | str = "auto"
     local_scale: LocalScaleLike = None
-    metric: str = "euclidean"
+    metric: Metric = "euclidean"
     random_state: Any = None
     n_jobs: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
-        tags.input_tags.sparse = self.metric == "precomputed"
+        tags.input_tags.sparse = True
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -160,48 +162,38 @@ class GraphEstimator(BaseEstimator):
     def thinning_error_(self) -> float | None:
         return None if self._built.thinning is None else self._built.thinning.error
 
-    def _data(self, X: Any) -> Any:
-        """X checked: points, or a matrix of distances."""
-        if self.metric == "precomputed":
-            data = X if sparse.issparse(X) else np.asarray(X)
-        else:
-            data = Points.of(X, keep_device=on_device(X))  # ε for points on a GPU is chosen there, the graph built here
+    def _data(self, X: Any) -> Points:
+        """X checked."""
+        data = points_of(X, self.metric, keep_device=on_device(X))  # ε for points on a GPU is chosen there
         validate_data(self, X, skip_check_array=True)
         return data
 
-    @property
-    def _says_which_pairs(self) -> bool:
-        """Whether parameters other than ``n_neighbors`` say which pairs count, or how."""
+    def _says_which_pairs(self, data: Points) -> bool:
+        """Whether the data or parameters other than ``n_neighbors`` say which pairs count, or how."""
         given = (self.cutoff, self.neighbors, self.local_scale)
-        return self.metric == "precomputed" or any(value is not None for value in given)
+        return (isinstance(data, Distances) and data.partial) or any(value is not None for value in given)
 
-    def _spec(self, n_points: int) -> FullSpec:
+    def _spec(self, data: Points) -> FullSpec:
         """Which graph the parameters mean; "auto" begins with all pairs."""
         spec = GraphSpec.of(self)
         return replace(spec, n_neighbors=None if spec.n_neighbors == "auto" else spec.n_neighbors).filled()
 
-    def _build(self, data: Any, y: Any = None, *, n_landmarks: int | None = None) -> BuiltGraph:
+    def _build(self, data: Points, y: Any = None, *, n_landmarks: int | None = None) -> BuiltGraph:
         """The graph over the data, at the bandwidth that was given or is chosen for it, calibrated if it is to be."""
         check_choice("calibrate", self.calibrate, (True, False))
         built = self._raw(data, y, n_landmarks=n_landmarks)
         if not self.calibrate:
             return built
-        if self.metric == "precomputed":
-            points = points_of_distances(data)
-        else:
-            points = data if built.landmarks is None else Points(built.points)
+        points = data if built.landmarks is None else data.subset(built.landmarks)
         return replace(built, kernel=calibrated(built.kernel, points))
 
-    def _raw(self, data: Any, y: Any, *, n_landmarks: int | None) -> BuiltGraph:
-        spec = self._spec(data.shape[0])
+    def _raw(self, data: Points, y: Any, *, n_landmarks: int | None) -> BuiltGraph:
+        spec = self._spec(data)
         if n_landmarks is not None:
             _check_landmarks(n_landmarks, data, spec)
-        if spec.metric == "precomputed":
-            _check_precomputed(data, spec, self.bandwidth)
-            return graph_of_distances(data, spec, checked_bandwidth(self.bandwidth))
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
-        undecided = self.n_neighbors == "auto" and n_landmarks is None and not self._says_which_pairs
+        undecided = self.n_neighbors == "auto" and n_landmarks is None and not self._says_which_pairs(data)
         if undecided and near_alone(selection, len(data)):
             density = min(spec.renormalization, DENSITY)
             near = replace(spec, n_neighbors=NEIGHBORS, local_scale=NEAREST, renormalization=density)
@@ -224,7 +216,8 @@ class GraphEstimator(BaseEstimator):
                 ),
                 stacklevel=3,
             )
-        return replace(built, selection=selection)
+        known = data.metric if isinstance(data, Distances) else "euclidean"
+        return replace(built, selection=selection, metric=known)
 
     def _chosen(self, points: Points, y: Any, skeleton: Skeleton) -> tuple[float, Selection | None]:
         return resolve_bandwidth(
@@ -236,7 +229,8 @@ class GraphEstimator(BaseEstimator):
     ) -> Extension:
         """Means of ``values`` over the neighbors of new points X, of a fitted estimator; in its graph, or in another one."""
         if self._built.points is not None:
-            new = Points.of(X, least=1).host
+            points = points_of(X, self.metric, least=1)
+            new = points.given if isinstance(points, Distances) else points.host
         else:
             new = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X, dtype=float)
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
@@ -261,13 +255,14 @@ def _warn_unless_resolved(selection: Selection) -> None:
         warnings.warn(Verdict.NEAREST_NEIGHBORS.value, UnresolvedWarning, stacklevel=4)
 
 
-def _check_landmarks(n_landmarks: Any, data: Any, spec: FullSpec) -> None:
+def _check_landmarks(n_landmarks: Any, data: Points, spec: FullSpec) -> None:
     check_number("n_landmarks", n_landmarks, Integral, low=3)
-    if spec.metric == "precomputed" or spec.n_neighbors is not None or spec.neighbors is not None:
+    if spec.metric == "precomputed" or not data.whole or spec.n_neighbors is not None or spec.neighbors is not None:
         raise ValueError(
             Sentence(
                 "Landmarks are joined with all landmarks within reach at a bandwidth for all points; {n_landmarks} was "
-                "given with metric='precomputed', {n_neighbors} or neighbors: leave out one of them."
+                "given with metric='precomputed', many sparse features or another metric of many points, {n_neighbors} or "
+                "neighbors: leave out one of them."
             )
         )
     if n_landmarks > len(data):
@@ -277,21 +272,4 @@ def _check_landmarks(n_landmarks: Any, data: Any, spec: FullSpec) -> None:
                 given=n_landmarks,
                 n=len(data),
             )
-        )
-
-
-def _check_precomputed(distances: Any, spec: FullSpec, bandwidth: Any) -> None:
-    if spec.n_neighbors is not None or spec.neighbors is not None or spec.local_scale is not None:
-        raise ValueError(
-            "With metric='precomputed' the matrix itself says which points are joined and how far they are; n_neighbors, "
-            "neighbors or local_scale were given as well: leave them out."
-        )
-    if isinstance(bandwidth, str | BandwidthSelector):
-        raise ValueError(
-            f"A bandwidth is chosen from the points themselves, not from distances; bandwidth={bandwidth!r} was "
-            "given with metric='precomputed': pass a number, or pass the points and your matrix as neighbors=."
-        )
-    if distances.ndim == 2 and distances.shape[0] < 3:
-        raise ValueError(
-            f"Found n_samples={distances.shape[0]} while a minimum of 3 is required: a graph needs at least three points."
         )

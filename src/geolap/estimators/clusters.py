@@ -36,9 +36,11 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
+from ..distances import Distances
 from ..graphs.build import BuiltGraph
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components, smooth_spectrum
+from ..points import Points
 from ..selection import Told
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
@@ -200,11 +202,11 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
         check_number("max_clusters", self.max_clusters, Integral, low=2)
         check_number("min_share", self.min_share, low=0, high=1)
 
-    def _spec(self, n_points: int) -> FullSpec:
+    def _spec(self, data: Points) -> FullSpec:
         """As given, with no more neighbors than there are points, and none of its own where others say who they are."""
         spec = GraphSpec.of(self)
-        most = max(n_points - 1, 1)
-        if self.metric == "precomputed":
+        most = max(len(data) - 1, 1)
+        if isinstance(data, Distances) and data.partial:
             spec = replace(spec, n_neighbors=None, local_scale=None)
         elif self.neighbors is not None:
             spec = replace(spec, n_neighbors=None)

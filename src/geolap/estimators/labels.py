@@ -120,7 +120,7 @@ class _SmoothEstimator(GraphEstimator):
         if self.n_neighbors != "auto":
             return [self._build(data, y)]
         chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth == "gc"
-        both = chosen and not self._says_which_pairs and data.shape[0] > 2 * NEIGHBORS
+        both = chosen and not self._says_which_pairs(data) and data.shape[0] > 2 * NEIGHBORS
         return [replace(self, n_neighbors=k)._build(data, y) for k in ((None, NEIGHBORS) if both else (None,))]
 
     def _weighed(self, data: Any, y: Any, known: np.ndarray, target: np.ndarray, *, classes: bool) -> tuple["_Weighed", ...]:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
+from ..distances import Distances, Metric
 from ..engines.base import NO_NEIGHBORS
 from ..engines.cost import MOST_ENTRIES, graph_memory
 from ..kernel import gaussian
@@ -24,13 +24,12 @@ from ..points import Points, in_unit
 from ..selection import Selection
 from ..sentences import Sentence
 from ..specification import FullSpec
-from .distances import given_pairs
 from .graph import KernelGraph, kernel_graph
 from .neighbors import all_pairs, pairs_within
 from .skeleton import Skeleton
 from .thinning import WIDER, Thinning, planned_thinning, thinned_pairs, thinning_error
 
-__all__ = ["BuiltGraph", "TooManyEntriesError", "build_graph", "graph_of_distances", "landmark_graph"]
+__all__ = ["BuiltGraph", "TooManyEntriesError", "build_graph", "landmark_graph"]
 
 # Up to this many points the matrix is full (200 MB).
 _MOST_POINTS_OF_FULL = 5000
@@ -48,14 +47,16 @@ class BuiltGraph:
     Attributes
     ----------
     kernel : KernelGraph
-    points : ndarray (N, n_features) or None
+    points : ndarray or csr_array (N, n_features), or None
         The points that carry the graph, a copy; None if distances were given.
+    metric : str or callable
+        By which new points are joined.
     finder : transformer or None
         Finds neighbors of new points, if one found those of the graph.
     cutoff, n_neighbors : float, int or None
         Which pairs the graph stores.
     dropped_weight : float or None
-        Share of the neighbors' weight in pairs that are not stored, over sampled rows; None if distances were given.
+        Share of the neighbors' weight in pairs that are not stored, over sampled rows; None if no others are known.
     thinning : Thinning or None
         How the pairs within reach were thinned; None if all are stored.
     landmarks : ndarray or None
@@ -65,7 +66,8 @@ class BuiltGraph:
     """
 
     kernel: KernelGraph
-    points: np.ndarray | None = None
+    points: Any = None
+    metric: Metric = "euclidean"
     finder: Any = None
     cutoff: float | None = None
     n_neighbors: int | None = None
@@ -97,11 +99,11 @@ def build_graph(points: Points, skeleton: Skeleton, bandwidth: float, *, random_
     """The graph over all points at one bandwidth; chance decides only which pairs are stored where they are thinned."""
     spec = skeleton.spec
     pairs, cutoff, thinning = _stored(points, skeleton, bandwidth, random_state)
-    kernel = _kernel(pairs, bandwidth, spec, cutoff if thinning is None else None, skeleton.scale, dtype=points.host.dtype)
+    kernel = _kernel(pairs, bandwidth, spec, cutoff if thinning is None else None, skeleton.scale, dtype=points.dtype)
     thinning = thinning and _as_found(thinning, pairs, kernel, spec.renormalization)
     return BuiltGraph(
         kernel,
-        points=np.array(points.host),
+        points=points.kept(),
         finder=skeleton.finder,
         cutoff=cutoff,
         n_neighbors=spec.n_neighbors,
@@ -119,7 +121,7 @@ def landmark_graph(
     places = starts[:-1] + check_random_state(random_state).randint(0, np.diff(starts))
     rows = np.sort(cKDTree(points.box, leafsize=8).indices[places])
     degrees = skeleton.engine(points).row_sums(np.array([bandwidth]), rows)[:, 0] + float(spec.self_weights)
-    some = Points(points.host[rows])
+    some = points.subset(rows)
     if some.distinct(3) < 3:
         raise ValueError(
             Sentence(
@@ -132,17 +134,11 @@ def landmark_graph(
     part = replace(skeleton, scale=None if scale is None else LocalScale(scale.rho[rows], scale.intrinsic_dim))
     pairs, cutoff, thinning = _stored(some, part, bandwidth, random_state)
     kernel = _kernel(
-        pairs, bandwidth, spec, cutoff if thinning is None else None, part.scale, degrees=degrees, dtype=some.host.dtype
+        pairs, bandwidth, spec, cutoff if thinning is None else None, part.scale, degrees=degrees, dtype=some.dtype
     )
     thinning = thinning and _as_found(thinning, pairs, kernel, 0.0)
     dropped = _dropped_weight(some, kernel, cutoff, thinning is not None)
-    return BuiltGraph(kernel, points=some.host, cutoff=cutoff, dropped_weight=dropped, thinning=thinning, landmarks=rows)
-
-
-def graph_of_distances(distances: Any, spec: FullSpec, bandwidth: float) -> BuiltGraph:
-    """The graph over a square matrix of distances, dense or sparse."""
-    kernel = _kernel(given_pairs(distances), bandwidth, spec, spec.cutoff, None, dtype=distances.dtype)
-    return BuiltGraph(kernel, cutoff=spec.cutoff)
+    return BuiltGraph(kernel, points=some.kept(), cutoff=cutoff, dropped_weight=dropped, thinning=thinning, landmarks=rows)
 
 
 def _kernel(
@@ -229,7 +225,7 @@ def _full_rows(
     points: Points, rows: np.ndarray, bandwidth: float, rho: np.ndarray | None
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Bandwidth, squared distances (n, N) over ρ_i ρ_j in one unit, and weights without the points' own."""
-    sqdist = cdist(points.box[rows], points.box, "sqeuclidean")
+    sqdist = points.sqdist(rows)
     if rho is not None:
         sqdist /= rho[rows][:, None] * rho
     eps = in_unit([bandwidth], points.unit)[0]
@@ -239,9 +235,11 @@ def _full_rows(
     return eps, sqdist, W
 
 
-def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, thinned: bool) -> float:
+def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, thinned: bool) -> float | None:
     if not sparse.issparse(kernel.weights):
         return 0.0
+    if isinstance(points, Distances) and points.partial:
+        return None
     rows = _some_rows(len(points))
     rho = None if kernel.scale is None else kernel.scale.rho
     eps, sqdist, W = _full_rows(points, rows, kernel.bandwidth, rho)

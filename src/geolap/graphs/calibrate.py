@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import eigsh
 
 from ..calibration import Calibration
 from ..laplacian import Matrix, row_entries, scaled_rows
@@ -18,7 +17,7 @@ from ..local_pca import largest_gap, vote
 from ..points import Points, in_unit
 from .graph import KernelGraph
 
-__all__ = ["calibrated", "points_of_distances"]
+__all__ = ["calibrated"]
 
 # Evaluation points of a batch, the most batches, and the relative standard error that is enough.
 _BATCH, _MOST_BATCHES, _ENOUGH = 64, 4, 0.01
@@ -41,14 +40,12 @@ _LOCAL = 0.4
 _FULL = 0.1
 # Probabilities below this share of the largest change no principal direction; nor do more points than this in many features.
 _NO_STEP, _MOST_SPANNING = 1e-6, 100
-# A matrix of distances has at most so many points, and so many coordinates are made of it.
-_MOST_POINTS, _COORDINATES = 5000, 30
 
 
-def calibrated(graph: KernelGraph, points: Points | None) -> KernelGraph:
+def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
     """The graph with its calibration, by which its Laplacian is divided."""
     joined = np.flatnonzero(graph.degrees > graph.weights.diagonal())
-    if points is None or len(joined) < 3:
+    if not points.whole or len(joined) < 3:
         return replace(graph, calibration=_untold(0.0))
     order = np.random.default_rng(0).permutation(joined)[: _BATCH * _MOST_BATCHES]
     first, *others = np.array_split(order, -(-len(order) // _BATCH))
@@ -83,21 +80,6 @@ def calibrated(graph: KernelGraph, points: Points | None) -> KernelGraph:
     return replace(graph, calibration=Calibration(factor, error, step, seen, share, near, rates.mean(axis=0)))
 
 
-def points_of_distances(distances: Any) -> Points | None:
-    """Points at the given distances, by classical scaling; None where some are missing, or of too many points."""
-    n = distances.shape[0]
-    if n > _MOST_POINTS or (sparse.issparse(distances) and distances.nnz < n * (n - 1)):
-        return None
-    distances = distances.toarray() if sparse.issparse(distances) else distances
-    unit = float(np.max(distances)) or 1.0
-    B = -0.5 * (np.asarray(distances, dtype=float) / unit) ** 2
-    B -= B.mean(axis=0)
-    B -= B.mean(axis=1, keepdims=True)
-    few = n <= 3 * _COORDINATES
-    values, vectors = np.linalg.eigh(B) if few else eigsh(B, _COORDINATES, which="LA", v0=np.ones(n) + np.arange(n) / n)
-    return Points(unit * vectors * np.sqrt(np.maximum(values, 0.0)))
-
-
 def _untold(share: float) -> Calibration:
     return Calibration(1.0, float("nan"), 1.0, None, share, 0.0, np.zeros(0))
 
@@ -107,7 +89,7 @@ class _Walk:
 
     def __init__(self, graph: KernelGraph, points: Points) -> None:
         self.is_sparse: bool = sparse.issparse(graph.weights)
-        self._graph, self._X = graph, points.box
+        self._graph, self._points, self._X = graph, points, points.box
         self._eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
         self._inverse = 1.0 / np.where(graph.density_sums > 0, graph.density_sums, 1.0)
@@ -173,9 +155,10 @@ class _Walk:
             along = self._principal(rows[max(len(rows) // 2, 1) - 1], i)[1][:dim].T if plane else None
             for t, R in enumerate(rows, start=1):
                 j, p = row_entries(R, i)
-                y = self._X[j] - self._X[start]
-                y = y if along is None else y @ along
-                there[i, t] = p @ np.einsum("nd,nd->n", y, y)
+                if along is None:
+                    there[i, t] = p @ self._points.sqdist(np.array([start]), j)[0]
+                else:
+                    there[i, t] = p @ np.square((self._X[j] - self._X[start]) @ along).sum(axis=1)
         time = np.full((len(starts), len(rows)), 0.5 * dim * self._eps**2)
         if self._rho2 is not None:
             time *= np.column_stack([self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])])

@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from ..distances import between, metric_params
 from ..engines.base import NO_NEIGHBORS
 from ..kernel import gaussian, reach
 from ..points import in_unit
@@ -117,6 +118,10 @@ def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray) -> tuple[f
         everyone = np.arange(N)
         some = np.split(np.arange(n), np.arange(0, n, max(1, _HELD // N))[1:])
         return graph.kernel.bandwidth, [partial(_stored_distances, new, rows, everyone) for rows in some]
+    if graph.metric != "euclidean" or sparse.issparse(graph.points):
+        params = metric_params(graph.points, graph.metric)
+        some = np.split(np.arange(n), np.arange(0, n, max(1, min(_TOGETHER, _HELD // N)))[1:])
+        return graph.kernel.bandwidth, [partial(_by_metric, graph, new, rows, params) for rows in some]
     training = np.asarray(graph.points, dtype=float)
     unit = 2.0 ** np.ceil(np.log2(np.abs(training).max()))
     training = training / unit
@@ -138,6 +143,13 @@ def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray) -> tuple[f
 
     some = np.split(order, np.arange(0, n, max(1, min(_TOGETHER, _HELD // N)))[1:])
     return eps, [partial(of, rows) for rows in some]
+
+
+def _by_metric(
+    graph: BuiltGraph, new: Any, rows: np.ndarray, params: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Squared distances by the metric of the graph."""
+    return rows, np.arange(graph.kernel.n_points), between(new[rows], graph.points, graph.metric, params) ** 2
 
 
 def _same_place(new: np.ndarray, training: np.ndarray | None, nearest: np.ndarray) -> np.ndarray:

@@ -9,11 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import cdist
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import squareform
 from sklearn.utils import check_random_state
 
+from ..distances import Distances, Metric, points_of
 from ..engines import make_engine
+from ..pairs import ZERO
 from ..points import Points, in_unit
 from ..shown import Carded
 from ..specification import GraphSpec
@@ -80,6 +84,7 @@ def graph_health(
     cutoff: float = 3.0,
     n_sample: int | None = 1000,
     random_state: Any = None,
+    metric: Metric = "euclidean",
     n_jobs: int | None = None,
 ) -> GraphHealth:
     """Components, isolated points, effective neighbors and size of a graph, without building it.
@@ -93,6 +98,8 @@ def graph_health(
     n_sample : int or None, default 1000
         Rows from which neighbors and nonzeros are estimated; None takes all.
     random_state : int, RandomState or None
+    metric : str or callable, default "euclidean"
+        As for `geolap.distortion`.
     n_jobs : int, optional
 
     Returns
@@ -106,16 +113,16 @@ def graph_health(
     >>> geolap.graph_health(X, 0.3).components
     1
     """
-    points = Points.of(X)
+    points = points_of(X, metric)
     eps = float(check_bandwidths(bandwidth)[0])
     spec = GraphSpec(cutoff=cutoff, n_jobs=n_jobs).filled()
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
-    box = points.box
     radius = float(spec.cutoff * in_unit([eps], points.unit)[0])
-    labels = components_within(box, radius)
+    labels = components_within(points, radius)
     sizes = np.bincount(labels)
     sums, squares = 1.0 + make_engine(points, replace(spec, cutoff=None)).row_sums(eps / np.sqrt([1.0, 2.0]), sample).T
-    joined = sum(int((cdist(box[rows], box) <= radius).sum()) for rows in np.array_split(sample, -(-len(sample) // 256)))
+    groups = np.array_split(sample, -(-len(sample) // 256))
+    joined = sum(int((points.sqdist(rows) <= radius**2).sum()) for rows in groups)
     nonzeros = round(joined * len(points) / len(sample))
     index_bytes = 4 if nonzeros < 2**31 else 8
     return GraphHealth(
@@ -124,7 +131,7 @@ def graph_health(
         components=len(sizes),
         largest_component=int(sizes.max()),
         isolated=int((sizes == 1).sum()),
-        duplicates=len(points) - len(np.unique(box, axis=0)),
+        duplicates=_duplicates(points),
         effective_neighbors=tuple(float(q) for q in np.quantile(sums**2 / squares, _QUANTILES)),
         nonzeros=nonzeros,
         bytes=nonzeros * (8 + index_bytes) + (len(points) + 1) * index_bytes,
@@ -165,6 +172,7 @@ def health_curve(
     cutoff: float = 3.0,
     n_sample: int | None = 200,
     random_state: Any = None,
+    metric: Metric = "euclidean",
     n_jobs: int | None = None,
 ) -> HealthCurve:
     """Components, isolated points and effective neighbors of graphs at several bandwidths, without building them.
@@ -179,6 +187,8 @@ def health_curve(
     n_sample : int or None, default 200
         Points whose effective neighbors are counted; None takes all.
     random_state : int, RandomState or None
+    metric : str or callable, default "euclidean"
+        As for `geolap.distortion`.
     n_jobs : int, optional
 
     Returns
@@ -192,7 +202,7 @@ def health_curve(
     >>> geolap.health_curve(X, [0.001, 0.01, 0.3]).components.tolist()
     [500, 469, 1]
     """
-    points = Points.of(X)
+    points = points_of(X, metric)
     bandwidths = np.sort(check_bandwidths(bandwidths))
     spec = GraphSpec(cutoff=cutoff, n_jobs=n_jobs).filled()
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
@@ -200,8 +210,8 @@ def health_curve(
     scales = np.concatenate([bandwidths, bandwidths / np.sqrt(2.0)])  # W² at ε is W at ε/√2
     sums, squares = np.split(1.0 + engine.row_sums(scales, sample), 2, axis=1)
     components = largest = None
-    if len(points) <= _MOST_POINTS_LINKED:
-        components, largest, lone = _linked(points.box, spec.cutoff * in_unit(bandwidths, points.unit))
+    if points.whole and len(points) <= _MOST_POINTS_LINKED:
+        components, largest, lone = _linked(points, spec.cutoff * in_unit(bandwidths, points.unit))
         isolated = lone / len(points)
     else:
         isolated = (engine.nearest(sample)[:, None] > cutoff * bandwidths).mean(axis=0)
@@ -216,23 +226,40 @@ def health_curve(
     )
 
 
-def _linked(X: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _duplicates(points: Points) -> int:
+    """Points at the place of one before them."""
+    if not isinstance(points, Distances):
+        return len(points) - len(np.unique(points.box, axis=0))
+    if points.whole:
+        return int(np.tril(points.full == 0, -1).any(axis=1).sum())
+    S: Any = sparse.tril(points.pairs.sqdist, -1)
+    return len(np.unique(S.row[S.data <= ZERO]))
+
+
+def _linked(points: Points, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Components, points in the largest and isolated points, in graphs that join points up to each of the radii apart."""
-    first, second, height, size = linkage(X, "single").T
-    largest = np.maximum.accumulate(np.concatenate([[1.0], size]))
-    leaves = np.sort(np.concatenate([height[first < len(X)], height[second < len(X)]]))  # where each point is joined
+    known = squareform(points.full / points.unit, checks=False) if isinstance(points, Distances) else points.box
+    first, second, height, size = linkage(known, "single").T
+    n, largest = len(points), np.maximum.accumulate(np.concatenate([[1.0], size]))
+    leaves = np.sort(np.concatenate([height[first < n], height[second < n]]))  # where each point is joined
     joined = np.searchsorted(height, radii, side="right")
-    return len(X) - joined, largest[joined].astype(int), len(X) - np.searchsorted(leaves, radii, side="right")
+    return n - joined, largest[joined].astype(int), n - np.searchsorted(leaves, radii, side="right")
 
 
-def components_within(X: np.ndarray, radius: float) -> np.ndarray:
-    """Component of each row in the graph that joins points up to ``radius`` apart.
+def components_within(points: Points, radius: float) -> np.ndarray:
+    """Component of each point in the graph that joins points up to ``radius`` apart; of those that count, if not all do.
 
     A search in waves: each wave holds the points just reached, and only distances to points not yet reached are computed, so
     that every pair is looked at no more than once and no edge is stored.
     """
-    labels = np.full(len(X), -1)
-    waiting = np.arange(len(X))  # not reached yet
+    if isinstance(points, Distances) and not points.whole:
+        S: Any = points.pairs.sqdist
+        near = S.data <= (radius * points.unit / points.pairs.unit) ** 2
+        joined = sparse.csr_array((near.astype(np.int8), S.indices, S.indptr), shape=S.shape)
+        joined.eliminate_zeros()
+        return connected_components(joined)[1]
+    labels = np.full(len(points), -1)
+    waiting = np.arange(len(points))  # not reached yet
     component = -1
     while waiting.size:
         component += 1
@@ -242,6 +269,6 @@ def components_within(X: np.ndarray, radius: float) -> np.ndarray:
             reached = np.zeros(len(waiting), dtype=bool)
             for rows in np.array_split(wave, -(-len(wave) // 256)):
                 left = np.flatnonzero(~reached)
-                reached[left] = (cdist(X[waiting[left]], X[rows]) <= radius).any(axis=1)
+                reached[left] = (points.sqdist(waiting[left], rows) <= radius**2).any(axis=1)
             wave, waiting = waiting[reached], waiting[~reached]
     return labels

@@ -13,6 +13,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 
+from ..distances import Distances
 from ..engines.blocks import Block, blocks
 from ..pairs import ZERO, Pairs
 from ..points import PointsLike, as_points, in_unit, spread_pieces
@@ -51,6 +52,8 @@ _Found = tuple[np.ndarray, np.ndarray]
 def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Pairs:
     """All pairs, as a full matrix."""
     points = as_points(X)
+    if isinstance(points, Distances):
+        return points.pairs
     X, unit = points.box, points.unit
     sqdist = np.empty((len(X), len(X)))
     parts, order = blocks(X, _SIDE)
@@ -203,6 +206,8 @@ def nearest_neighbors(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = N
                 n=len(points),
             )
         )
+    if isinstance(points, Distances):
+        return points.nearest(n_neighbors, n_jobs=n_jobs)
     box, k = points.box, n_neighbors + 1
     if box.shape[1] <= _FEATURES_FOR_TREE:
         search = _nearest_by_tree

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ..distances import Distances, given_pairs
 from ..engines import Engine, make_engine
 from ..engines.cost import graph_memory, neighbor_entries
 from ..laplacian import LocalScale
@@ -13,7 +14,6 @@ from ..pairs import Pairs
 from ..points import Points
 from ..scale import resolve_scale
 from ..specification import FullSpec, GraphSpec
-from .distances import given_pairs
 from .neighbors import fitted_neighbors, nearest_pairs
 
 __all__ = ["Skeleton", "skeleton_of"]
@@ -56,10 +56,14 @@ def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) ->
     full = spec.filled()
     scale = resolve_scale(points, full.local_scale, random_state=random_state, n_jobs=full.n_jobs)
     if full.neighbors is not None:
+        if isinstance(points, Distances):
+            raise ValueError(
+                "Either the metric or neighbors says how far points are apart; both were given: leave out one of them."
+            )
         distances, finder = fitted_neighbors(full.neighbors, points.host)
         return Skeleton(full, given_pairs(distances, len(points)), scale, finder)
     if full.n_neighbors is None:
-        return Skeleton(full, None, scale)
+        return Skeleton(full, points.pairs if isinstance(points, Distances) and not points.whole else None, scale)
     require_memory(
         graph_memory(neighbor_entries(len(points), full.n_neighbors)),
         f"A graph that joins {len(points)} points with their {full.n_neighbors} nearest neighbors",

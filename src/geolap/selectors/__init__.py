@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..choices import RULES
+from ..distances import Distances
 from ..graphs.skeleton import Skeleton
 from ..points import Points
 from ..selection import Selection
@@ -109,5 +110,6 @@ def resolve_bandwidth(
     if isinstance(selector, GeometricConsistency):
         selection = selector.select(points, y, skeleton=skeleton)
     else:
-        selection = selector.select(points if isinstance(points.given, np.ndarray) else Points(points.host), y)
+        known = isinstance(points, Distances) or isinstance(points.given, np.ndarray)
+        selection = selector.select(points if known else Points(points.host), y)
     return selection.bandwidth, selection

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from ..distances import Metric, points_of
 from ..judgment import judged
 from ..points import Points
 from ..search import Curve, choose, minima_of, resampled_interval
@@ -18,13 +19,24 @@ __all__ = ["BandwidthSelector", "least_of"]
 
 @dataclass(eq=False, repr=False)
 class BandwidthSelector(BaseEstimator):
-    """A way to choose the bandwidth: ``fit(X, y=None)`` sets ``bandwidth_`` and ``selection_``."""
+    """A way to choose the bandwidth: ``fit(X, y=None)`` sets ``bandwidth_`` and ``selection_``.
+
+    ``metric`` says how far points are apart: Euclidean by default, or as the estimator has it that uses the selector.
+    """
 
     needs_labels: ClassVar[bool] = False
+    needs_all_pairs: ClassVar[bool] = True  # whether those of nearest points are not enough
     keeps_device: ClassVar[bool] = False  # whether points on a GPU are used there
 
     _: KW_ONLY
+    metric: Metric | None = None
     n_jobs: int | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.sparse = True
+        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the bandwidth for the points X (n_points, n_features); y is used by methods that need labels.
@@ -33,7 +45,7 @@ class BandwidthSelector(BaseEstimator):
         -------
         self
         """
-        points = Points.of(X, keep_device=self.keeps_device)
+        points = points_of(X, self.metric, keep_device=self.keeps_device)
         validate_data(self, X, skip_check_array=True)
         self.selection_ = self.select(points, y)
         self.bandwidth_ = self.selection_.bandwidth
@@ -41,6 +53,11 @@ class BandwidthSelector(BaseEstimator):
 
     def select(self, points: Points, y: Any = None) -> Selection:
         """The selection for points that have been checked, with a verdict; sets nothing."""
+        if self.needs_all_pairs and not points.whole:
+            raise ValueError(
+                f"{type(self).__name__} compares all pairs; of {len(points)} points that are known by their distances only "
+                "those of the nearest are, or are stored: use GeometricConsistency or NeighborDistance, or fewer points."
+            )
         return judged(self._select(points, y), points, n_jobs=self.n_jobs)
 
     @abstractmethod

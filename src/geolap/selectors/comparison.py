@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
+from ..distances import Metric, points_of
 from ..graphs.health import GraphHealth, graph_health
-from ..points import Points
 from ..selection import Selection
 from ..shown import Carded, Plotted
 from . import METHODS, selector_named
@@ -105,6 +105,7 @@ def compare_bandwidths(
     y: Any = None,
     random_state: Any = None,
     engine: str = "auto",
+    metric: Metric = "euclidean",
     n_jobs: int | None = None,
 ) -> Comparison:
     """Run several rules on the same data.
@@ -119,6 +120,8 @@ def compare_bandwidths(
     random_state : int, RandomState or None
     engine : str, default "auto"
         Of methods that have one, `GeometricConsistency`.
+    metric : str or callable, default "euclidean"
+        As for `geolap.distortion`.
     n_jobs : int, optional
 
     Returns
@@ -135,9 +138,13 @@ def compare_bandwidths(
     >>> [row["method"] for row in comparison.as_dicts()]
     ['gc', 'median']
     """
-    points = Points.of(X)
+    points = points_of(X, metric)
     if methods is None:
-        methods = [name for name, rule in METHODS.items() if y is not None or not rule.needs_labels]
+        methods = [
+            name
+            for name, rule in METHODS.items()
+            if (y is not None or not rule.needs_labels) and (points.whole or not rule.needs_all_pairs)
+        ]
     if isinstance(methods, str) or not isinstance(methods, Iterable):
         raise TypeError(f"methods must be a list of names, such as ['gc', 'knn']; {methods!r} was given.")
     selectors = [selector_named(name, what="a method") for name in methods]

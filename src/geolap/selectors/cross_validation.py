@@ -88,7 +88,7 @@ class CrossValidation(BandwidthSelector):
         room = max(self.n_sample - len(labeled), 0)
         others = random_state.permutation(np.flatnonzero(classes < 0))[:room]
         kept = np.sort(np.concatenate([labeled, others]))
-        points, classes = Points(points.host[kept]), classes[kept]
+        points, classes = points.subset(kept), classes[kept]
         labeled = np.flatnonzero(classes >= 0)
         folds = label_folds(classes[labeled], self.n_folds, self.n_repeats, random_state.randint(2**31))
         train = [labeled[inside] for inside, _ in folds]

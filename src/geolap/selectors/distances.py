@@ -8,13 +8,13 @@ Neither minimizes anything; their curves show how the answer would change with t
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
+from ..distances import Distances
 from ..points import Points
 from ..selection import Selection, Status
 from ..threads import thread_count
@@ -53,9 +53,8 @@ class MedianDistance(BandwidthSelector):
 
     def _select(self, points: Points, y: Any = None) -> Selection:
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
-        X = points.box
-        distances = cdist(X[sample], X) * points.unit
-        distances = np.delete(distances.ravel(), np.arange(len(sample)) * len(X) + sample)
+        distances = np.sqrt(points.sqdist(sample)) * points.unit
+        distances = np.delete(distances.ravel(), np.arange(len(sample)) * len(points) + sample)
         bandwidth = float(np.median(distances))
         if bandwidth == 0.0:
             raise ValueError(
@@ -94,6 +93,8 @@ class NeighborDistance(BandwidthSelector):
     2.5
     """
 
+    needs_all_pairs: ClassVar[bool] = False
+
     n_neighbors: int = 10
     average: str = "mean"
     n_sample: int | None = 1000
@@ -103,12 +104,9 @@ class NeighborDistance(BandwidthSelector):
         check_number("n_neighbors", self.n_neighbors, Integral, low=1)
         check_choice("average", self.average, ("mean", "median"))
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
-        X = points.box
-        k = min(self.n_neighbors, len(X) - 1)
-        most = min(4 * k, len(X) - 1)
-        search = NearestNeighbors(n_neighbors=most + 1, n_jobs=thread_count(self.n_jobs)).fit(X)
-        # The point itself is the first neighbor found, or ties with its duplicates for that place.
-        distances = search.kneighbors(X[sample])[0][:, 1:] * points.unit
+        k = min(self.n_neighbors, len(points) - 1)
+        most = min(4 * k, len(points) - 1)
+        distances = _to_neighbors(points, sample, most, self.n_jobs)
         typical = (np.mean if self.average == "mean" else np.median)(distances, axis=0)
         if typical[k - 1] == 0.0:
             raise ValueError(
@@ -119,6 +117,15 @@ class NeighborDistance(BandwidthSelector):
         scores = np.abs(np.arange(1, most + 1) - k)[first].astype(float)
         positive = bandwidths > 0
         return _rule_of_thumb(float(typical[k - 1]), bandwidths[positive], scores[positive], "knn")
+
+
+def _to_neighbors(points: Points, sample: np.ndarray, k: int, n_jobs: int | None) -> np.ndarray:
+    """Distances (n, k) from some points to their nearest, ascending."""
+    if isinstance(points, Distances):
+        return points.nearest_of(sample, k)[0]
+    search = NearestNeighbors(n_neighbors=k + 1, n_jobs=thread_count(n_jobs)).fit(points.box)
+    # The point itself is the first neighbor found, or ties with its duplicates for that place.
+    return search.kneighbors(points.box[sample])[0][:, 1:] * points.unit
 
 
 def _rule_of_thumb(bandwidth: float, bandwidths: np.ndarray, scores: np.ndarray, method: str) -> Selection:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..consistency import Consistency
+from ..distances import Distances
 from ..evaluation import checked_problem
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..judgment import LOOKED_AT, remarks_on
@@ -86,6 +87,10 @@ class GeometricConsistency(BandwidthSelector):
         the bandwidth where ρ = 1.
     exact : bool, default False
         Visit all pairs, however many points there are.
+    metric : str or callable, optional
+        How far points are apart: "cosine", "correlation", another name that scikit-learn's ``pairwise_distances`` knows, a
+        function of two rows, or "precomputed" with a matrix of distances as X, dense, or sparse with those to nearest
+        neighbors.  Euclidean by default, or what the estimator that uses this selector has.
     n_jobs : int, optional
         Threads; None and −1 stand for every core that the process may use.  Does not change the result.
 
@@ -111,6 +116,7 @@ class GeometricConsistency(BandwidthSelector):
     """
 
     keeps_device: ClassVar[bool] = True
+    needs_all_pairs: ClassVar[bool] = False
 
     working_dim: int | str = "auto"
     dual: bool = True
@@ -159,7 +165,12 @@ class GeometricConsistency(BandwidthSelector):
             smooth_sums=skeleton.spec.cutoff is None and skeleton.pairs is None,
             random_state=random_state,
         )
-        return replace(selection, remarks=remarks_on(points))
+        share = points.negative_share if isinstance(points, Distances) else None
+        return replace(
+            selection,
+            remarks=remarks_on(points),
+            details=selection.details | ({} if share is None else {"negative_share": share}),
+        )
 
     def problem(self, points: Points, skeleton: Skeleton, sample: np.ndarray) -> Consistency:
         """The distortion that is minimized, as a function of ε."""

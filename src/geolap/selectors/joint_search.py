@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from ..distances import points_of
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..pairs import Pairs
 from ..points import Points
@@ -123,9 +124,9 @@ class ConsistencySearch(BaseEstimator):
         -------
         self
         """
-        points = Points.of(X)
-        validate_data(self, X, skip_check_array=True)
         selector = GeometricConsistency() if self.selector is None else self.selector
+        points = points_of(X, getattr(selector, "metric", None))
+        validate_data(self, X, skip_check_array=True)
         if not isinstance(selector, GeometricConsistency):
             raise TypeError(
                 f"selector must be a GeometricConsistency; {selector!r} was given: pass one, or None for its defaults."

@@ -16,15 +16,16 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from sklearn.manifold import SpectralEmbedding
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
+from ..graphs.neighbors import nearest_neighbors
 from ..points import Points
 from ..search import Curve
 from ..selection import Selection
-from ..threads import thread_count
 from ..validation import check_n_sample, check_number
 from .base import BandwidthSelector, least_of
 
@@ -71,15 +72,14 @@ class LocalContinuity(BandwidthSelector):
         check_number("n_components", self.n_components, Integral, low=1)
         check_number("n_kept", self.n_kept, Integral, low=1)
         random_state = check_random_state(self.random_state)
-        X = points.box[check_n_sample(self.n_sample, len(points), random_state)]
-        kept = min(self.n_kept, len(X) - 1)
-        most = min(max(kept + 1, len(X) // 4), len(X) - 1)
-        jobs = thread_count(self.n_jobs)
-        distances, neighbors = NearestNeighbors(n_neighbors=most + 1, n_jobs=jobs).fit(X).kneighbors(X)
+        some = points.subset(check_n_sample(self.n_sample, len(points), random_state))
+        kept = min(self.n_kept, len(some) - 1)
+        most = min(max(kept + 1, len(some) // 4), len(some) - 1)
+        distances, neighbors = nearest_neighbors(some, most, n_jobs=self.n_jobs)
         tried = np.unique(np.geomspace(min(3, most), most, 12).astype(int))
         seed = random_state.randint(2**31)
-        scores = np.array([self._score(X, k, neighbors[:, 1 : kept + 1], seed) for k in tried])
-        bandwidths = distances[:, tried].mean(axis=0) * points.unit
+        scores = np.array([self._score(neighbors[:, :k], neighbors[:, :kept], seed) for k in tried])
+        bandwidths = distances[:, tried - 1].mean(axis=0)
         positive = bandwidths > 0
         if not positive.any():
             raise ValueError(
@@ -90,14 +90,15 @@ class LocalContinuity(BandwidthSelector):
         k = tried[positive][np.argmin(np.abs(selection.bandwidths - selection.bandwidth))]
         return replace(selection, details={"n_neighbors": int(k), "tried": tried})
 
-    def _score(self, X: np.ndarray, k: int, neighbors: np.ndarray, seed: int) -> float:
-        """−M(k); 0, the agreement of chance, where the graph falls apart and has no embedding."""
-        graph = NearestNeighbors(n_neighbors=k).fit(X).kneighbors_graph()
+    def _score(self, joined: np.ndarray, neighbors: np.ndarray, seed: int) -> float:
+        """−M(k) of the graph that joins points with k neighbors (N, k); 0, the agreement of chance, where it falls apart."""
+        n, k = joined.shape
+        graph = csr_matrix((np.ones(n * k), joined.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
         graph = graph.maximum(graph.T)
-        if connected_components(graph)[0] > 1 or len(X) < self.n_components + 2:
+        if connected_components(graph)[0] > 1 or n < self.n_components + 2:
             return 0.0
         embedding = SpectralEmbedding(self.n_components, affinity="precomputed", random_state=seed).fit_transform(graph)
         kept = neighbors.shape[1]
         found = NearestNeighbors(n_neighbors=kept).fit(embedding).kneighbors(return_distance=False)
         agree = np.mean([len(np.intersect1d(a, b)) for a, b in zip(neighbors, found, strict=True)]) / kept
-        return -(agree - kept / (len(X) - 1))
+        return -(agree - kept / (n - 1))

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from ..engines import make_engine
@@ -59,14 +58,13 @@ class Reconstruction(BandwidthSelector):
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
         engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
-        X, unit = points.box, points.unit
 
         def errors(bandwidths: np.ndarray) -> np.ndarray:
-            return reconstruction_errors(X, sample, in_unit(bandwidths, unit), n_jobs=self.n_jobs)
+            return reconstruction_errors(points, sample, in_unit(bandwidths, points.unit), n_jobs=self.n_jobs)
 
         grid = search_grid(engine, engine.nearest(sample), len(points))
         selection = least_of(refine(Curve(grid, errors(grid)), errors), "rec", random_state=random_state)
-        square = unit**2  # errors are compared in the unit of the box, and reported in that of the data
+        square = points.unit**2  # errors are compared in the unit of the box, and reported in that of the data
         return replace(
             selection,
             scores=selection.scores * square,
@@ -77,13 +75,13 @@ class Reconstruction(BandwidthSelector):
 
 
 def reconstruction_errors(
-    X: np.ndarray, sample: np.ndarray, bandwidths: np.ndarray, *, n_jobs: int | None = None
+    points: Points, sample: np.ndarray, bandwidths: np.ndarray, *, n_jobs: int | None = None
 ) -> np.ndarray:
-    """‖x_i − weighted mean of the others‖² (n, m) for the sampled rows of X."""
-    steps = ladders(bandwidths)
+    """‖x_i − weighted mean of the others‖² (n, m) for the sampled points."""
+    X, steps = points.box, ladders(bandwidths)
 
     def of(rows: np.ndarray) -> np.ndarray:
-        sqdist = cdist(X[rows], X, "sqeuclidean")
+        sqdist = points.sqdist(rows)
         sqdist[np.arange(len(rows)), rows] = np.inf
         sqdist -= sqdist.min(axis=1)[:, None]
         W = np.empty_like(sqdist)

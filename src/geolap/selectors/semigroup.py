@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from ..engines import make_engine
@@ -68,14 +67,14 @@ class Semigroup(BandwidthSelector):
         def errors(bandwidths: np.ndarray) -> np.ndarray:
             both = np.concatenate([bandwidths, np.sqrt(2.0) * bandwidths])
             degrees = 1.0 + engine.row_sums(both)
-            return semigroup_errors(points.box, sample, in_unit(bandwidths, points.unit), degrees, n_jobs=self.n_jobs)
+            return semigroup_errors(points, sample, in_unit(bandwidths, points.unit), degrees, n_jobs=self.n_jobs)
 
         grid = search_grid(engine, engine.nearest(sample), len(points))
         return least_of(refine(Curve(grid, errors(grid)), errors), "semigroup", random_state=random_state, ends=False)
 
 
 def semigroup_errors(
-    X: np.ndarray, sample: np.ndarray, bandwidths: np.ndarray, degrees: np.ndarray, *, n_jobs: int | None = None
+    points: Points, sample: np.ndarray, bandwidths: np.ndarray, degrees: np.ndarray, *, n_jobs: int | None = None
 ) -> np.ndarray:
     """L1 distance (n, m) between sampled rows of P_ε² and P_{√2ε}, from the degrees (N, 2m) at all ε and then all √2ε.
 
@@ -84,13 +83,13 @@ def semigroup_errors(
     m = len(bandwidths)
 
     def rows_of_p(rows: np.ndarray, column: int, eps: float) -> np.ndarray:
-        return transition(gaussian(cdist(X[rows], X, "sqeuclidean"), eps), 1.0 / degrees[:, column])
+        return transition(gaussian(points.sqdist(rows), eps), 1.0 / degrees[:, column])
 
     def of(column: int) -> np.ndarray:
         eps = bandwidths[column]
         once = rows_of_p(sample, column, eps)
         twice = np.zeros_like(once)
-        for block in np.array_split(np.arange(len(X)), -(-len(X) // 512)):
+        for block in np.array_split(np.arange(len(points)), -(-len(points) // 512)):
             checkpoint()
             twice += once[:, block] @ rows_of_p(block, column, eps)
         return np.abs(twice - rows_of_p(sample, m + column, np.sqrt(2.0) * eps)).sum(axis=1)

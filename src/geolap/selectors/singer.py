@@ -77,7 +77,7 @@ class SingerRate(BandwidthSelector):
         random_state = check_random_state(self.random_state)
         n_pilot = max(3, min(self.n_sample, len(points) // 2))
         chosen = random_state.permutation(len(points))
-        some = Points(points.host[np.sort(chosen[:n_pilot])])
+        some = points.subset(np.sort(chosen[:n_pilot]))
         selector = GeometricConsistency() if self.pilot is None else clone(self.pilot)
         if "random_state" in selector.get_params():
             selector.set_params(random_state=random_state.randint(2**31))

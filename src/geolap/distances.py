@@ -1,0 +1,519 @@
+"""Points that are known by their distances: a matrix of distances, any metric, sparse features.
+
+Geometric consistency needs nothing else.  About a point x_i
+
+.. math:: G_{jk} = \\tfrac12 (d_{ij}^2 + d_{ik}^2 - d_{jk}^2)
+
+are the inner products of x_j − x_i and x_k − x_i, from which tangent coordinates follow (`geolap.tangent.gram_finder`).
+Distances that are Euclidean, to rounding, have coordinates (`Distances.coordinates`), and these serve instead.  For others
+the matrix of all inner products has negative eigenvalues; `Distances.negative_share` tells how much of it they are.
+
+Cosine and correlation distance need none of this: rows of length one are points on a sphere, √2 times the square root of
+these distances apart.
+
+Up to 5000 points all pairs count.  Beyond, and where a sparse matrix stores some pairs only, the nearest do.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg.lapack import dpstrf
+from scipy.sparse.csgraph import shortest_path
+from sklearn.metrics import pairwise_distances
+
+from .memory import require_memory
+from .pairs import ZERO, Pairs
+from .points import Points, check_shape, is_chunked, on_device, spread_rows, unit_above
+from .threads import in_order, one_blas_thread
+
+__all__ = [
+    "Distances",
+    "Metric",
+    "between",
+    "check_distances",
+    "checked_metric",
+    "given_pairs",
+    "metric_params",
+    "points_of",
+]
+
+Metric: TypeAlias = str | Callable[[np.ndarray, np.ndarray], float]
+
+# Up to this many points all pairs count; beyond, each point is compared with so many nearest.
+_MOST_WHOLE, _NEAREST = 5000, 100
+# Metrics that are those of points on a sphere, with and without the mean of each row.
+_ON_SPHERE = {"cosine": False, "correlation": True}
+_EUCLIDEAN = ("euclidean", "l2")
+# Distances that are computed at once by a thread, and rows from which the typical distance is known.
+_HELD, _SOME_ROWS = 2**22, 200
+# Inner products are those of coordinates up to this share of the largest.
+_ROUNDING = 1e-12
+# The square of a distance, over those of the rows' lengths, below which sparse rows count as equal: it is rounding.
+_SAME = 1e-14
+# Points whose triangles are looked at, by which factor the inequality must be broken, and in which share of them.
+_IN_TRIANGLES, _BROKEN_BY, _MANY_BROKEN = 100, 1.5, 0.02
+
+
+def points_of(X: Any, metric: Metric | None = "euclidean", *, least: int = 3, keep_device: bool = False) -> Points:
+    """X checked, as points under a metric; what is one already stays as it is.
+
+    Parameters
+    ----------
+    X : array-like or sparse (n_points, n_features), or distances (n_points, n_points) with metric "precomputed"
+    metric : str or callable
+        "euclidean", "precomputed", a name of `sklearn.metrics.pairwise_distances`, or a function of two rows.
+    least : int
+        Fewest points.
+    keep_device : bool
+        Leave points on a GPU and dask arrays where they are.
+    """
+    if isinstance(X, Points):
+        return X
+    metric = checked_metric(metric)
+    if metric == "precomputed":
+        return Distances(_checked_matrix(X), metric=metric)
+    if not sparse.issparse(X):
+        points = Points.of(X, least=least, keep_device=keep_device)
+        if metric == "euclidean":
+            return points
+        if metric in _ON_SPHERE:
+            return Points.of(_on_sphere(points.given, metric), least=least, keep_device=keep_device)
+        return _under(Distances(points.host, metric=metric), least)
+    A = _checked_sparse(X, least)
+    if metric == "cosine":
+        A, metric = _sparse_on_sphere(A), "euclidean"
+    return _under(Distances(A, metric=metric), least)
+
+
+def _under(points: "Distances", least: int) -> "Distances":
+    if least == 3 and points.distinct(3) < 3:
+        raise ValueError(
+            f"At least three distinct points are needed; the {len(points)} given ones have {points.distinct(3)} under this "
+            "metric: check that the columns are what you meant."
+        )
+    return points
+
+
+def checked_metric(metric: Any) -> Metric:
+    """A metric that scikit-learn knows, or a function."""
+    if metric is None or (isinstance(metric, str) and metric in _EUCLIDEAN):
+        return "euclidean"
+    if callable(metric) or metric == "precomputed":
+        return metric
+    try:
+        pairwise_distances(np.eye(2), np.eye(2), metric=metric, **_params_of(np.eye(2) + 1.0, metric))
+    except Exception:
+        raise ValueError(
+            f"metric must be 'euclidean', 'cosine', 'correlation', 'precomputed', another name that "
+            f"sklearn.metrics.pairwise_distances knows, or a function of two rows; {metric!r} was given: choose one."
+        ) from None
+    return metric
+
+
+@dataclass(frozen=True, eq=False)
+class Distances(Points):
+    """Points that are known by their distances.
+
+    Attributes
+    ----------
+    given : ndarray or csr_array
+        Distances (N, N), or features (N, r), dense or sparse.
+    metric : str or callable
+        "precomputed" if distances were given; "euclidean" for sparse features.
+    """
+
+    metric: Metric = "precomputed"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), len(self) if self.metric == "precomputed" else self.given.shape[1]
+
+    @property
+    def features(self) -> Any:
+        """Rows from which distances to new points are computed; None if distances were given."""
+        return None if self.metric == "precomputed" else self.given
+
+    @property
+    def partial(self) -> bool:
+        """Whether only some distances are known."""
+        n = len(self)
+        return self.metric == "precomputed" and sparse.issparse(self.given) and self.given.nnz < n * (n - 1)
+
+    @property
+    def whole(self) -> bool:
+        return not self.partial and len(self) <= _MOST_WHOLE
+
+    @cached_property
+    def params(self) -> dict[str, Any]:
+        """What some metrics take from all rows."""
+        return metric_params(self.given, self.metric)
+
+    def block(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        """Distances (n, m) in the unit of the data; inf where they are not known."""
+        columns = np.arange(len(self)) if columns is None else columns
+        if self.metric != "precomputed":
+            return between(self.given[rows], self.given[columns], self.metric, self.params)
+        if not sparse.issparse(self.given):
+            return np.asarray(self.given[np.ix_(rows, columns)], dtype=float)
+        S = sparse.csr_array(self.given[rows])[:, columns].tocoo()
+        D = np.full(S.shape, np.inf)
+        D[S.coords] = S.data
+        D[np.asarray(rows)[:, None] == np.asarray(columns)] = 0.0
+        return D
+
+    @cached_property
+    def full(self) -> np.ndarray:
+        """All distances, as a symmetric matrix."""
+        n = len(self)
+        require_memory(3.0 * 8 * n * n, f"A matrix of distances of {n} points", "pass fewer points")
+        if self.metric == "precomputed":
+            D = self.given.toarray() if sparse.issparse(self.given) else np.array(self.given, dtype=float)
+        elif sparse.issparse(self.given):
+            D = self.block(np.arange(n))
+        else:
+            D = _called(self.given, None, self.metric, self.params)
+        check_distances(D)
+        D = 0.5 * (D + D.T)
+        np.fill_diagonal(D, 0.0)
+        return D
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The pairs that count: all, the stored ones, or the nearest."""
+        if self.whole:
+            return Pairs((self.full / self.unit) ** 2, self.unit)
+        if self.partial:
+            return given_pairs(self.given)
+        near, columns = self.nearest(min(_NEAREST, len(self) - 1))
+        rows = np.repeat(np.arange(len(self)), near.shape[1])
+        D = sparse.csr_array((near.ravel(), (rows, columns.ravel())), shape=(len(self), len(self)))
+        return given_pairs(D)
+
+    @cached_property
+    def unit(self) -> float:
+        """A power of two above most distances."""
+        if self.whole:
+            most = self.full.max()
+        elif self.partial:
+            most = self.given.data.max()
+        else:
+            most = self._some.max()
+        return unit_above(float(most) or 1.0)
+
+    @cached_property
+    def _some(self) -> np.ndarray:
+        """Distances of some points from all."""
+        return np.vstack([self.block(rows) for rows in self._groups(spread_rows(len(self), _SOME_ROWS))])
+
+    def mean_distance(self) -> float:
+        """Root mean square of the distances; of those that are stored, where others are not known."""
+        if self.partial:
+            return 2.0 * float(np.sqrt(np.mean((self.given.data / self.unit) ** 2))) * self.unit
+        some, n = self.full if self.whole else self._some, len(self)
+        return float(np.sqrt(np.mean((some / self.unit) ** 2) * n / (n - 1))) * self.unit
+
+    def sqdist(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
+        if self.whole:
+            D = self.full[rows] if columns is None else self.full[np.ix_(rows, columns)]
+        else:
+            D = self.block(rows, columns)
+        return (D / self.unit) ** 2
+
+    def nearest(self, n_neighbors: int, *, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Distances (N, k) to the k nearest other points, ascending, and which these are (N, k)."""
+        found = in_order(
+            lambda rows: self.nearest_of(rows, n_neighbors),
+            self._groups(np.arange(len(self))),
+            n_jobs=n_jobs,
+            label=f"{n_neighbors} nearest neighbors",
+        )
+        distances, columns = zip(*found, strict=True)
+        return np.vstack(distances), np.vstack(columns)
+
+    def nearest_of(self, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same (n, k) for some points."""
+        D = self.full[rows] if self.whole else self.block(rows)
+        D[np.arange(len(rows)), rows] = np.inf
+        columns = np.argpartition(D, k - 1, axis=1)[:, :k]
+        near = np.take_along_axis(D, columns, axis=1)
+        if not np.isfinite(near).all():
+            least = int(np.isfinite(D).sum(axis=1).min())
+            raise ValueError(
+                f"Every point needs as many stored distances as it has neighbors; {k} neighbors were asked for, and some "
+                f"point has {least}: store more, or ask for fewer."
+            )
+        order = np.argsort(near, axis=1, kind="stable")
+        return np.take_along_axis(near, order, axis=1), np.take_along_axis(columns, order, axis=1)
+
+    def _groups(self, rows: np.ndarray) -> list[np.ndarray]:
+        return np.array_split(rows, -(-len(rows) // max(1, min(512, _HELD // len(self)))))
+
+    def subset(self, rows: np.ndarray) -> "Distances":
+        if self.metric != "precomputed":
+            return Distances(self.given[rows], metric=self.metric)
+        return Distances(self.given[rows][:, rows], metric=self.metric)
+
+    def inner(self, i: int, others: np.ndarray) -> np.ndarray:
+        """G about x_i of some other points (n, n), in units of `unit`²; distances that are not known are those of paths."""
+        S = self.sqdist(np.append(i, others), np.append(i, others))
+        if not np.isfinite(S).all():
+            S = shortest_path(np.where(np.isfinite(S), np.sqrt(S), 0.0), method="FW") ** 2
+        here = S[0, 1:]
+        return 0.5 * (here[:, None] + here - 0.5 * (S[1:, 1:] + S[1:, 1:].T))
+
+    @cached_property
+    def _scaled(self) -> tuple[np.ndarray | None, float]:
+        """Coordinates, if there are any to rounding, and the share of negative eigenvalues."""
+        S = (self.full / self.unit) ** 2
+        B = 0.5 * (S.mean(axis=0) + S.mean(axis=1)[:, None] - S - S.mean())
+        with one_blas_thread:
+            root, place, rank, _ = dpstrf(B, tol=_ROUNDING * B.diagonal().max(), lower=1)
+            X = np.zeros((len(B), rank))
+            X[place - 1] = np.tril(root)[:, :rank]
+            if np.abs(X @ X.T - B).max() <= 100.0 * _ROUNDING * B.diagonal().max():
+                return X, 0.0
+            values = np.linalg.eigvalsh(B)
+        return None, float(-values[values < 0].sum() / np.abs(values).sum())
+
+    @property
+    def coordinates(self) -> np.ndarray | None:
+        """Points at these distances, in units of `unit`; None where there are none."""
+        return self._scaled[0] if self.whole else None
+
+    @property
+    def negative_share(self) -> float | None:
+        """Negative eigenvalues of the matrix of all inner products, as a share of all; None where not all are known."""
+        return self._scaled[1] if self.whole else None
+
+    @cached_property
+    def box(self) -> np.ndarray:
+        """Coordinates in units of `unit`: the nearest there are to these distances, by classical scaling."""
+        if self.coordinates is not None:
+            return self.coordinates
+        S = (self.full / self.unit) ** 2
+        values, vectors = np.linalg.eigh(0.5 * (S.mean(axis=0) + S.mean(axis=1)[:, None] - S - S.mean()))
+        return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, values > 0][:, ::-1])
+
+    def distinct(self, enough: int) -> int:
+        n = 4 * enough
+        while True:
+            some = np.arange(min(n, len(self)))
+            apart = np.tril(self.block(some, some) == 0, -1).any(axis=1)
+            found = int((~apart).sum())
+            if found >= enough or n >= len(self):
+                return min(found, enough)
+            n *= 8
+
+    def rank(self, enough: int) -> int:
+        return min(enough, len(self) - 1 if self.coordinates is None else self.coordinates.shape[1])
+
+    def kept(self) -> Any:
+        return None if self.metric == "precomputed" else self.given.copy()
+
+    @property
+    def dtype(self) -> Any:
+        return self.given.dtype
+
+
+def between(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarray:
+    """Distances (n, m) between rows of features, which are dense or sparse."""
+    if not sparse.issparse(A):
+        return _called(A, B, metric, params)
+    if metric == "euclidean":
+        a, b = (_squares(side) for side in (A, B))
+        products = (A @ B.T).toarray()
+        sqdist = a[:, None] + b - 2.0 * products
+        sqdist[sqdist <= _SAME * (a[:, None] + b)] = 0.0
+        return np.sqrt(sqdist)
+    if metric == "correlation":
+        (a, mean_a), (b, mean_b) = ((_squares(side), np.asarray(side.mean(axis=1)).ravel()) for side in (A, B))
+        r = A.shape[1]
+        length_a, length_b = np.sqrt(a - r * mean_a**2), np.sqrt(b - r * mean_b**2)
+        cosine = ((A @ B.T).toarray() - r * mean_a[:, None] * mean_b) / (length_a[:, None] * length_b)
+        sqdist = 2.0 - 2.0 * cosine
+        sqdist[sqdist <= _SAME] = 0.0
+        return np.sqrt(sqdist)
+    return _called(A, B, metric, params)
+
+
+def _squares(A: Any) -> np.ndarray:
+    return np.asarray(A.multiply(A).sum(axis=1), dtype=float).ravel()
+
+
+def _called(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarray:
+    try:
+        D = pairwise_distances(A, B, metric=metric, **params)
+    except Exception as error:
+        dense = ", or pass X.toarray() if that fits in memory" if sparse.issparse(A) else ""
+        raise ValueError(
+            f"The metric must give a distance for any two rows; {_name(metric)} failed ({error}): check what it "
+            f"expects{dense}."
+        ) from error
+    check_distances(D)
+    return np.asarray(D, dtype=float)
+
+
+def _name(metric: Metric) -> str:
+    return repr(metric) if isinstance(metric, str) else getattr(metric, "__name__", "the function")
+
+
+def metric_params(X: Any, metric: Metric) -> dict[str, Any]:
+    """What a metric takes from all rows of X: variances, the inverse of their covariance."""
+    return (
+        {} if sparse.issparse(X) or metric not in ("seuclidean", "mahalanobis") else _params_of(np.asarray(X, float), metric)
+    )
+
+
+def _params_of(X: np.ndarray, metric: Metric) -> dict[str, Any]:
+    if metric == "seuclidean":
+        return {"V": np.var(X, axis=0, ddof=1)}
+    if metric == "mahalanobis":
+        return {"VI": np.linalg.pinv(np.atleast_2d(np.cov(X.T)))}
+    return {}
+
+
+def _on_sphere(X: Any, metric: str) -> Any:
+    """Rows of length one, where they are: in host memory, on a GPU, in chunks."""
+    if not (on_device(X) or is_chunked(X)):
+        X = np.asarray(X, dtype=np.float32 if X.dtype == np.float32 else float)
+        X = X / np.maximum(np.abs(X).max(axis=1, keepdims=True), np.finfo(X.dtype).tiny)  # squares must not overflow
+    elif on_device(X):
+        X = X if X.is_floating_point() else X.double()
+    if _ON_SPHERE[metric]:
+        X = X - X.mean(axis=1).reshape(-1, 1)
+    length = ((X * X).sum(axis=1) ** 0.5).reshape(-1, 1)
+    if not is_chunked(X):
+        _check_lengths(np.asarray(length.cpu() if on_device(X) else length).ravel(), metric)
+    return X / length
+
+
+def _sparse_on_sphere(A: sparse.csr_array) -> sparse.csr_array:
+    length = np.sqrt(_squares(A))
+    _check_lengths(length, "cosine")
+    return sparse.csr_array(sparse.diags_array(1.0 / length) @ A)
+
+
+def _check_lengths(length: np.ndarray, metric: str) -> None:
+    none = np.flatnonzero(~(length > 1e-12))
+    if none.size:
+        what = "equal entries" if _ON_SPHERE[metric] else "zeros only"
+        raise ValueError(
+            f"A row needs a direction for {metric} distance; row {none[0]} has {what} ({none.size} of {len(length)} do): "
+            "leave out such rows, or use another metric."
+        )
+
+
+def _checked_sparse(X: Any, least: int) -> sparse.csr_array:
+    """Sparse features as CSR, finite; nothing is copied if they are that already."""
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"Points must be real numbers; a sparse matrix of {X.dtype} was given: convert it.")
+    A = sparse.csr_array(X)
+    A = A if A.dtype.kind == "f" else A.astype(float)
+    check_shape(A, least)
+    if not np.isfinite(A.data).all():
+        raise ValueError("Points must be finite; the sparse input contains NaN or inf: remove such rows or fill them in.")
+    return A
+
+
+def _checked_matrix(D: Any) -> Any:
+    """A square matrix of distances, dense or sparse, that is one."""
+    D = sparse.csr_array(D) if sparse.issparse(D) else np.asarray(D)
+    if D.ndim != 2 or D.dtype.kind not in "biuf":
+        raise ValueError(
+            f"Distances must be a square matrix of numbers; shape {D.shape} of {D.dtype} was given: pass what "
+            "sklearn.metrics.pairwise_distances returns."
+        )
+    if D.shape[0] != D.shape[1]:
+        raise ValueError(
+            f"A matrix of distances must have as many rows as columns; shape {D.shape} was given: with metric='precomputed' "
+            "X holds the distances of all pairs."
+        )
+    if D.shape[0] < 3:
+        raise ValueError(
+            f"Found n_samples={D.shape[0]} while a minimum of 3 is required: a graph needs at least three points."
+        )
+    check_distances(D.data if sparse.issparse(D) else D)
+    if sparse.issparse(D):
+        return D
+    own, largest = D.diagonal(), D.max()
+    if own.any() and (own >= D.max(axis=1)).all():
+        raise ValueError(
+            "Distances must be zero from a point to itself; the largest entries are on the diagonal, as those of "
+            "similarities: pass distances, for instance np.sqrt(2 - 2 * S) of similarities S up to 1."
+        )
+    if own.max() > 1e-8 * largest:
+        raise ValueError(
+            f"Distances must be zero from a point to itself; the diagonal holds {own.max():.4g}, first at row "
+            f"{int((own > 1e-8 * largest).argmax())}: set it to zero if you mean that."
+        )
+    if not np.allclose(D, D.T, rtol=1e-5, atol=1e-8 * largest):
+        raise ValueError(
+            "A full matrix of distances must be symmetric; the given one is not: pass (D + D.T) / 2 if you mean that."
+        )
+    _check_triangles(D)
+    return D
+
+
+def _check_triangles(D: np.ndarray) -> None:
+    some = np.random.default_rng(0).choice(len(D), min(len(D), _IN_TRIANGLES), replace=False)
+    S = np.asarray(D[np.ix_(some, some)], dtype=float)
+    around = S[:, :, None] + S[None, :, :]  # from i over k to j
+    broken = float(np.mean(S[:, None, :] > _BROKEN_BY * around))
+    if broken > _MANY_BROKEN:
+        raise ValueError(
+            f"Distances must obey the triangle inequality, at least roughly; {broken:.0%} of the ways over a third point "
+            "are shorter than the direct one by more than a third: pass distances rather than their squares, or check how "
+            "they were computed."
+        )
+
+
+def given_pairs(distances: Any, n_points: int | None = None) -> Pairs:
+    """Pairs from a square matrix of distances, dense or sparse, as scikit-learn writes them.
+
+    What a sparse matrix does not store is out of reach.  A pair counts if either side stores it.
+    """
+    D = _checked_matrix(distances)
+    if n_points not in (None, D.shape[0]):
+        raise ValueError(
+            f"A matrix of distances must have {n_points} rows and columns, one for each point; shape {D.shape} was given: "
+            "match it to the points."
+        )
+    if not sparse.issparse(D):
+        unit = float(D.max()) or 1.0
+        sqdist = (0.5 * (D / unit + D.T / unit)) ** 2
+        np.fill_diagonal(sqdist, 0.0)
+        return Pairs(sqdist, unit)
+    D = sparse.csr_array(D, dtype=float, copy=True)
+    row = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
+    if D.nnz and np.all(D.data[row != D.indices] == 1.0):
+        warnings.warn(
+            "Distances should tell near from far; all those given are 1, as in a graph of connections: use mode='distance'.",
+            stacklevel=2,
+        )
+    unit = float(D.data.max(initial=0.0)) or 1.0
+    D.data = np.maximum((D.data / unit) ** 2, ZERO)
+    return Pairs(_symmetric(D), unit)
+
+
+def check_distances(values: np.ndarray) -> None:
+    """Refuse distances that are missing, infinite or negative."""
+    wrong = values[~(np.isfinite(values) & (values >= 0))]
+    if wrong.size:
+        raise ValueError(
+            f"Distances must be finite and not negative; {wrong.flat[0]} was given: leave out pairs that are out of reach."
+        )
+
+
+def _symmetric(directed: sparse.csr_array) -> sparse.csr_array:
+    """Entries that either side stores, the larger where they differ, and the diagonal."""
+    zeros = sparse.diags_array(np.full(directed.shape[0], ZERO), format="csr")
+    directed = sparse.csr_array(directed + zeros)  # now every row stores its diagonal
+    both = sparse.csr_array(directed.maximum(directed.T.tocsr()))
+    both.setdiag(ZERO)
+    index = np.int32 if both.nnz < 2**31 else np.int64  # the narrower is what most solvers accept
+    return sparse.csr_array((both.data, both.indices.astype(index), both.indptr.astype(index)), shape=both.shape)
