@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.spatial import procrustes
+from scipy.spatial.distance import cdist
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere
@@ -154,9 +155,10 @@ def test_landmarks_with_local_scales(sphere):
 
 
 def test_bad_landmarks_are_refused(sphere):
-    for params in ({"n_neighbors": 10}, {"metric": "precomputed"}):
+    X = sphere[:200]
+    for params, given in (({"n_neighbors": 10}, X), ({"metric": "precomputed"}, cdist(X, X))):
         with pytest.raises(ValueError, match=r"at a bandwidth for all points; n_landmarks was given with .*: leave out one"):
-            geolap.LaplacianEigenmap(bandwidth=0.3, n_landmarks=100, **params).fit(sphere[:200])
+            geolap.LaplacianEigenmap(bandwidth=0.3, n_landmarks=100, **params).fit(given)
     with pytest.raises(ValueError, match=r"n_landmarks must be at most the number of points; 300 was given for 200 points"):
         geolap.LaplacianEigenmap(bandwidth=0.3, n_landmarks=300).fit(sphere[:200])
 

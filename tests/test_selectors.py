@@ -64,13 +64,17 @@ def test_rec_is_the_error_of_the_weighted_mean():
     W = np.exp(-cdist(X, X, "sqeuclidean") / 0.8**2)
     np.fill_diagonal(W, 0.0)
     expected = ((X - W @ X / W.sum(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    np.testing.assert_allclose(reconstruction_errors(X, np.arange(40), np.array([0.8]))[:, 0], expected)
+    points = Points(X)
+    found = reconstruction_errors(points, np.arange(40), np.array([0.8 / points.unit]))[:, 0]
+    np.testing.assert_allclose(found * points.unit**2, expected)
 
 
 def test_rec_compares_with_the_nearest_neighbor_at_tiny_bandwidths():
     X = np.random.default_rng(0).standard_normal((30, 2))
     nearest = np.sort(cdist(X, X), axis=1)[:, 1]
-    np.testing.assert_allclose(reconstruction_errors(X, np.arange(30), np.array([1e-6]))[:, 0], nearest**2)
+    points = Points(X)
+    found = reconstruction_errors(points, np.arange(30), np.array([1e-6]))[:, 0]
+    np.testing.assert_allclose(found * points.unit**2, nearest**2)
 
 
 def test_bgh_is_where_the_kernel_sum_grows_fastest():
@@ -105,7 +109,9 @@ def test_semigroup_error_is_the_distance_between_two_steps_and_one():
 
     expected = np.abs(transition(eps) @ transition(eps) - transition(np.sqrt(2) * eps)).sum(axis=1)
     degrees = 1 + make_engine(X).row_sums(np.array([eps, np.sqrt(2) * eps]))
-    np.testing.assert_allclose(semigroup_errors(X, np.arange(60), np.array([eps]), degrees)[:, 0], expected, rtol=1e-9)
+    points = Points(X)
+    found = semigroup_errors(points, np.arange(60), np.array([eps / points.unit]), degrees)[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_median_is_the_median_over_pairs():
@@ -146,7 +152,7 @@ def test_singer_extrapolates_the_pilot_by_his_rate():
 
 def test_parameters_a_method_does_not_have_are_named():
     with pytest.raises(
-        TypeError, match="Method 'bgh' takes the parameters engine, n_jobs; working_dim was given: leave it out"
+        TypeError, match="Method 'bgh' takes the parameters engine, metric, n_jobs; working_dim was given: leave it out"
     ):
         select_bandwidth(np.eye(4), "bgh", working_dim=2)
 
@@ -319,7 +325,7 @@ def test_lcmc_is_the_agreement_beyond_chance():
 
     line = np.linspace(0, 1, 60)[:, None] ** 1.1
     neighbors = NearestNeighbors(n_neighbors=5).fit(line).kneighbors(return_distance=False)
-    assert geolap.LocalContinuity(n_components=1)._score(line, 4, neighbors, 0) < -0.6
+    assert geolap.LocalContinuity(n_components=1)._score(neighbors[:, :4], neighbors, 0) < -0.6
 
 
 @pytest.mark.slow
@@ -377,7 +383,8 @@ def test_components_agree_with_scipy():
     X = np.random.default_rng(3).uniform(0, 1, (400, 2))
     for radius in (0.01, 0.04, 0.06, 0.2):
         count, labels = connected_components(cdist(X, X) <= radius)
-        found = components_within(X, radius)
+        points = Points(X)
+        found = components_within(points, radius / points.unit)
         assert found.max() + 1 == count
         assert len({(a, b) for a, b in zip(labels, found, strict=True)}) == count
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere
@@ -196,7 +197,7 @@ def test_bad_numbers_of_edges_are_refused(small):
         with pytest.raises(
             ValueError, match=r"thinned where all within reach count; n_edges = 20 was given .*: leave out one"
         ):
-            _graph(small, n_edges=20, **params)
+            _graph(cdist(small, small) if "metric" in params else small, n_edges=20, **params)
 
 
 def test_drawing_with_a_probability():

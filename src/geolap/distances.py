@@ -254,6 +254,8 @@ class Distances(Points):
         return np.array_split(rows, -(-len(rows) // max(1, min(512, _HELD // len(self)))))
 
     def subset(self, rows: np.ndarray) -> "Distances":
+        if np.array_equal(rows, np.arange(len(self))):
+            return self
         if self.metric != "precomputed":
             return Distances(self.given[rows], metric=self.metric)
         return Distances(self.given[rows][:, rows], metric=self.metric)
