@@ -160,10 +160,15 @@ class Distances(Points):
             return between(self.given[rows], self.given[columns], self.metric, self.params)
         if not sparse.issparse(self.given):
             return np.asarray(self.given[np.ix_(rows, columns)], dtype=float)
-        S = sparse.csr_array(self.given[rows])[:, columns].tocoo()
-        D = np.full(S.shape, np.inf)
-        D[S.coords] = S.data
-        D[np.asarray(rows)[:, None] == np.asarray(columns)] = 0.0
+        if not self.partial:
+            return self.given[rows][:, columns].toarray()
+        S: Any = self.pairs.sqdist[rows]
+        place = np.full(len(self), -1)
+        place[columns] = np.arange(len(columns))
+        row, column = np.repeat(np.arange(len(rows)), np.diff(S.indptr)), place[S.indices]
+        D = np.full((len(rows), len(columns)), np.inf)
+        inside = column >= 0
+        D[row[inside], column[inside]] = np.where(S.data <= ZERO, 0.0, np.sqrt(S.data) * self.pairs.unit)[inside]
         return D
 
     @cached_property
@@ -260,13 +265,17 @@ class Distances(Points):
             return Distances(self.given[rows], metric=self.metric)
         return Distances(self.given[rows][:, rows], metric=self.metric)
 
-    def inner(self, i: int, others: np.ndarray) -> np.ndarray:
-        """G about x_i of some other points (n, n), in units of `unit`²; distances that are not known are those of paths."""
-        S = self.sqdist(np.append(i, others), np.append(i, others))
+    def inner(self, i: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """G about x_i of some other points (n, m), in units of `unit`²; distances that are not known are those of paths."""
+        if not self.partial:
+            S, here = self.sqdist(rows, columns), self.sqdist(np.array([i]))[0]
+            return 0.5 * (here[rows][:, None] + here[columns] - S)
+        everyone, place = np.unique(np.concatenate([[i], rows, columns]), return_inverse=True)
+        S = self.sqdist(everyone, everyone)
         if not np.isfinite(S).all():
-            S = shortest_path(np.where(np.isfinite(S), np.sqrt(S), 0.0), method="FW") ** 2
-        here = S[0, 1:]
-        return 0.5 * (here[:, None] + here - 0.5 * (S[1:, 1:] + S[1:, 1:].T))
+            S = shortest_path(np.sqrt(np.maximum(S, ZERO)), method="FW") ** 2
+        own, rows, columns = place[0], place[1 : len(rows) + 1], place[len(rows) + 1 :]
+        return 0.5 * (S[own, rows][:, None] + S[own, columns] - S[np.ix_(rows, columns)])
 
     @cached_property
     def _scaled(self) -> tuple[np.ndarray | None, float]:

@@ -47,7 +47,7 @@ def local_singular_values(
         order = np.argsort(sqdist[0])[: None if most is None else most + 1]
         sqdist = sqdist[:, order]
         A = None if X is None else X[order] - X[i]
-        inner = cast(Distances, points).inner(i, order) if A is None else np.empty(0)
+        inner = cast(Distances, points).inner(i, order, order) if A is None else np.empty(0)
         W = np.empty_like(sqdist)
         values = np.zeros((len(bandwidths), n_values))
         for ladder in steps:

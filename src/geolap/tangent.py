@@ -243,32 +243,46 @@ class _InSpace:
         return self.scale[k] * ((A.T * self.w2[k]) @ A + self.at_center[k] * np.outer(self.offset[k], self.offset[k]))
 
 
-def gram_finder(G: np.ndarray, dim: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]:
-    """A function that finds tangent coordinates at one evaluation point from inner products G (N, N) about it.
+def gram_finder(
+    G: np.ndarray, spanning: np.ndarray, times: np.ndarray, dim: int
+) -> Callable[[np.ndarray, np.ndarray, int], np.ndarray]:
+    """A function that finds tangent coordinates at one evaluation point from inner products about it.
+
+    Parameters
+    ----------
+    G : ndarray (q, N)
+        Inner products of the points that span tangent planes with all.
+    spanning : ndarray (q,)
+        Which these are, ascending.
+    times : ndarray (q,)
+        How many points each of them stands for.
+    dim : int
 
     Returns
     -------
     callable
-        ``(W, total, at_center, k) → Y`` with weights W (c, n) of the first n points at c bandwidths, their sums ``total``
-        (c,) with the n_0 points ``at_center`` (c,), the number k ≤ n of points that span the plane, and the coordinates Y
-        (c, dim, n) of the first n.
+        ``(W, at_center, k) → Y`` with weights W (c, n) of the first n points at c bandwidths, the number of points
+        ``at_center`` (c,), the number k ≤ n of points that may span the plane, and the coordinates Y (c, dim, n) of the
+        first n.
     """
 
-    def find(W: np.ndarray, total: np.ndarray, at_center: np.ndarray, k: int) -> np.ndarray:
-        k = min(max(k, dim), W.shape[1])
-        largest = W[:, :k].max(axis=1)
+    def find(W: np.ndarray, at_center: np.ndarray, k: int) -> np.ndarray:
+        n = W.shape[1]
+        q = min(max(int(np.searchsorted(spanning, k)), dim), int(np.searchsorted(spanning, n)))
+        inner, counted = G[:q][:, spanning[:q]], W[:, spanning[:q]] * times[:q]
+        largest = counted.max(axis=1)
         scale = np.where(largest**2 > _NO_WEIGHT, 1.0 / np.where(largest > 0, largest, 1.0), 0.0)
-        w = np.column_stack([np.sqrt(at_center) * scale, W[:, :k] * scale[:, None]])
-        p = W[:, :k] / total[:, None]
-        problem = _InPoints(np.arange(len(w)), w, p, inner=G[:k, :k])
-        along = problem.about_center((p @ G[:k, :k])[:, None, :])
-        V = _leading_subspaces(problem, _start((w[:, None, :] * along)[:, 0], min(dim, k + 1)))
+        w = np.column_stack([np.sqrt(at_center) * scale, counted / np.sqrt(times[:q]) * scale[:, None]])
+        p = counted / (at_center + counted.sum(axis=1))[:, None]
+        problem = _InPoints(np.arange(len(w)), w, p, inner=inner)
+        along = problem.about_center((p @ inner)[:, None, :])
+        V = _leading_subspaces(problem, _start((w[:, None, :] * along)[:, 0], min(dim, q + 1)))
         x = problem.centered(V)
-        squares = np.einsum("cbk,cbk->cb", x, x @ G[:k, :k])
+        squares = np.einsum("cbk,cbk->cb", x, x @ inner)
         some = squares > 0
         x *= np.where(some, 1.0 / np.sqrt(np.where(some, squares, 1.0)), 0.0)[:, :, None]
-        Y = np.zeros((len(W), dim, W.shape[1]))  # points that span fewer directions have no extent in the others
-        Y[:, : x.shape[1]] = x @ G[:k, : W.shape[1]]
+        Y = np.zeros((len(W), dim, n))  # points that span fewer directions have no extent in the others
+        Y[:, : x.shape[1]] = x @ G[:q, :n]
         return Y
 
     return find

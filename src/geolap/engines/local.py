@@ -22,6 +22,8 @@ __all__ = ["Around", "metrics_around"]
 _BATCH_ELEMENTS = 2**19
 # A batch of bandwidths ends when fewer points are in reach than this share of those at its start.
 _SHRUNK = 0.7
+# Points that span a tangent plane where there are no coordinates.
+_MOST_SPANNING = 500
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,9 @@ class Around:
         The sum of their density weights.
     rho : ndarray (c,)
         Local scales of the evaluation points.
-    inner : ndarray (n, n), optional
-        Inner products about the evaluation point, of which there is one, where there are no coordinates.
+    inner : callable, optional
+        ``(rows, columns) → G``, inner products about the evaluation point, of which there is one, where there are no
+        coordinates.
     """
 
     origin: np.ndarray
@@ -55,7 +58,7 @@ class Around:
     at_center: np.ndarray
     density_here: np.ndarray
     rho: np.ndarray
-    inner: np.ndarray | None = None
+    inner: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
 
 def metrics_around(
@@ -117,12 +120,21 @@ def _by_points(around: Around, order: np.ndarray, dim: int) -> _Finder:
 
 def _by_products(around: Around, order: np.ndarray, dim: int) -> _Finder:
     assert around.inner is not None
-    find = gram_finder(around.inner[np.ix_(order, order)], dim)
+    n = len(order)
+    # The nearest points, and some of the others, each for several.
+    spanning = np.arange(n) if n <= _MOST_SPANNING else np.r_[: _MOST_SPANNING // 2, _MOST_SPANNING // 2 : n : _every(n)]
+    times = np.where(spanning < _MOST_SPANNING // 2, 1, _every(n))
+    find = gram_finder(around.inner(order[spanning], order), spanning, times, dim)
 
     def coordinates(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> np.ndarray:
-        return find(W[:, 0], total[:, 0], np.repeat(around.at_center, len(W)), W2.shape[2])
+        return find(W[:, 0], np.repeat(around.at_center, len(W)), W2.shape[2])
 
     return coordinates
+
+
+def _every(n: int) -> int:
+    """Of the more distant points, one in how many spans a tangent plane."""
+    return max(1, -(-2 * n // _MOST_SPANNING) - 1)
 
 
 def _weight_batches(

@@ -4,6 +4,7 @@ Sums run over the stored pairs alone, so D(ε) is that of the graph that is actu
 from coordinates, or where there are none from inner products (`geolap.distances`).
 """
 
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +24,8 @@ __all__ = ["SparseEngine"]
 # Rows whose pairs are processed together, and evaluation points in one task.
 _ROWS = 1024
 _GROUP = 8
+# Points that a point may be joined with where distances between them are those of paths.
+_MOST_JOINED = 300
 
 
 class SparseEngine(ExactEngine):
@@ -98,16 +101,19 @@ class SparseEngine(ExactEngine):
     def _metrics_at(self, i: int, steps: list[Ladder], density: np.ndarray, dim: int, scratch: Scratch) -> LocalMetrics:
         entries = slice(self._sqdist.indptr[i], self._sqdist.indptr[i + 1])
         neighbors, here = self._sqdist.indices[entries], self._at_center[entries]
-        others = neighbors[~here]
+        others, sqdist = neighbors[~here], self._sqdist.data[entries][~here]
+        if isinstance(self._points, Distances) and self._points.partial and len(others) > _MOST_JOINED:
+            near = np.argpartition(sqdist, _MOST_JOINED)[:_MOST_JOINED]
+            others, sqdist = others[near], sqdist[near]
         if self._X is not None:
             origin, points, inner = self._X[i : i + 1], self._X[others], None
         else:
             origin = points = np.empty((0, 0))
-            inner = cast(Distances, self._points).inner(i, others)
+            inner = partial(self._inner, i, others)
         around = Around(
             origin,
             points,
-            self._sqdist.data[entries][None, ~here],
+            sqdist[None],
             density[others],
             np.array([float(here.sum())]),
             density[neighbors[here]].sum(axis=0)[None],
@@ -115,3 +121,6 @@ class SparseEngine(ExactEngine):
             inner,
         )
         return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
+
+    def _inner(self, i: int, others: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return cast(Distances, self._points).inner(i, others[rows], others[columns])
