@@ -23,7 +23,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dpstrf
-from scipy.sparse.csgraph import shortest_path
 from sklearn.metrics import pairwise_distances
 
 from .memory import require_memory
@@ -55,6 +54,8 @@ _HELD, _SOME_ROWS = 2**22, 200
 _ROUNDING = 1e-12
 # The square of a distance, over those of the rows' lengths, below which sparse rows count as equal: it is rounding.
 _SAME = 1e-14
+# The share of the known distances between neighbors that the farthest are beyond.
+_FAR = 0.8
 # Points whose triangles are looked at, by which factor the inequality must be broken, and in which share of them.
 _IN_TRIANGLES, _BROKEN_BY, _MANY_BROKEN = 100, 1.5, 0.02
 
@@ -266,14 +267,12 @@ class Distances(Points):
         return Distances(self.given[rows][:, rows], metric=self.metric)
 
     def inner(self, i: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """G about x_i of some other points (n, m), in units of `unit`²; distances that are not known are those of paths."""
+        """G about x_i of some other points (n, m), in units of `unit`²; distances that are not known are estimated."""
         if not self.partial:
             S, here = self.sqdist(rows, columns), self.sqdist(np.array([i]))[0]
             return 0.5 * (here[rows][:, None] + here[columns] - S)
         everyone, place = np.unique(np.concatenate([[i], rows, columns]), return_inverse=True)
-        S = self.sqdist(everyone, everyone)
-        if not np.isfinite(S).all():
-            S = shortest_path(np.sqrt(np.maximum(S, ZERO)), method="FW") ** 2
+        S = _completed(np.sqrt(self.sqdist(everyone, everyone))) ** 2
         own, rows, columns = place[0], place[1 : len(rows) + 1], place[len(rows) + 1 :]
         return 0.5 * (S[own, rows][:, None] + S[own, columns] - S[np.ix_(rows, columns)])
 
@@ -286,6 +285,7 @@ class Distances(Points):
             root, place, rank, _ = dpstrf(B, tol=_ROUNDING * B.diagonal().max(), lower=1)
             X = np.zeros((len(B), rank))
             X[place - 1] = np.tril(root)[:, :rank]
+            X = X[(self.full == 0).argmax(axis=1)]  # what is at the same place has the same coordinates
             if np.abs(X @ X.T - B).max() <= 100.0 * _ROUNDING * B.diagonal().max():
                 return X, 0.0
             values = np.linalg.eigvalsh(B)
@@ -329,6 +329,30 @@ class Distances(Points):
     @property
     def dtype(self) -> Any:
         return self.given.dtype
+
+
+def _completed(D: np.ndarray) -> np.ndarray:
+    """Distances (n, n) of which some are not known (inf), completed.
+
+    The way over a third point is longer than the direct one: not at all on a curve, by 40 % or more where neighbors are in
+    all directions.  By how much is seen at the most distant pairs of which both are known.  And what is not stored is
+    farther than what is.
+    """
+    known = np.isfinite(D)
+    if known.all():
+        return D
+    np.fill_diagonal(D, np.inf)
+    over = np.full_like(D, np.inf)
+    for column in D.T:
+        np.minimum(over, column[:, None] + column, out=over)
+    np.fill_diagonal(D, 0.0)
+    both = known & np.isfinite(over) & (D > 0)
+    if both.any():
+        far = both & (np.quantile(D[both], _FAR) <= D)
+        farthest = np.where(known, D, 0.0).max(axis=1)
+        least = np.minimum(farthest[:, None], farthest)
+        over = np.minimum(np.maximum(over * np.median(D[far] / over[far]), least), over)
+    return np.where(known, D, over)
 
 
 def between(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarray:

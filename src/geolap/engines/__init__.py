@@ -50,7 +50,7 @@ def make_engine(
     full = (spec or GraphSpec()).filled()
     if is_chunked(points.given):
         return _chunked_engine(points.given, full, scale, pairs)
-    if isinstance(points, Distances):
+    if isinstance(points, Distances) and points.coordinates is None:
         return _engine_of_distances(points, full, scale, pairs)
     if pairs is not None:
         return SparseEngine(points, pairs, cutoff=full.cutoff, n_jobs=full.n_jobs, scale=scale)
@@ -66,8 +66,8 @@ def make_engine(
 def _engine_of_distances(points: Distances, spec: FullSpec, scale: LocalScale | None, pairs: Pairs | None) -> Engine:
     if spec.engine != "auto":
         raise ValueError(
-            f"Points that are known by their distances have an engine of their own; engine={spec.engine!r} was given: leave "
-            "it out."
+            f"Points without coordinates, known by their distances alone, have an engine of their own; "
+            f"engine={spec.engine!r} was given: leave it out."
         )
     if pairs is not None or scale is not None:
         return SparseEngine(points, pairs or points.pairs, cutoff=spec.cutoff, n_jobs=spec.n_jobs, scale=scale)

@@ -24,7 +24,7 @@ __all__ = ["SparseEngine"]
 # Rows whose pairs are processed together, and evaluation points in one task.
 _ROWS = 1024
 _GROUP = 8
-# Points that a point may be joined with where distances between them are those of paths.
+# Points that a point may be joined with where distances between them are estimated.
 _MOST_JOINED = 300
 
 
