@@ -215,7 +215,7 @@ def test_transformers_are_not_touched(sphere):
         (
             {"metric": "precomputed", "bandwidth": 1.0, "neighbors": 1.0 - np.eye(3)},
             1.0 - np.eye(3),
-            r"Either the metric or neighbors says how far points are apart.*: leave out one",
+            r"Either the matrix of distances or neighbors says how far points are apart.*: leave out one",
         ),
     ],
 )

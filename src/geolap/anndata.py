@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from .distances import Distances, points_of
 from .engines.base import NO_NEIGHBORS
 from .estimators.clusters import LaplacianClustering
 from .estimators.laplacian import GraphLaplacian
 from .estimators.maps import DiffusionMap, LaplacianEigenmap
 from .graphs.neighbors import nearest_distances
 from .neighborhoods import Neighborhoods
-from .points import Points
 from .selection import Minimum, Selection, Status
 from .selectors import BandwidthSelector, select_bandwidth
 from .sentences import Remark, Sentence
@@ -190,7 +190,7 @@ def neighbors(
     7500
     """
     X, origin = _representation(adata, use_rep, n_pcs)
-    distances = sparse.csr_matrix(nearest_distances(X, n_neighbors))
+    distances = sparse.csr_matrix(nearest_distances(points_of(X), n_neighbors))
     distances.sort_indices()
     graph: dict[str, Any] = {"local_scale": local_scale, "random_state": random_state}
     model = GraphLaplacian(bandwidth, neighbors=distances, calibrate=False, **graph).fit(X)
@@ -349,7 +349,7 @@ def _check_known(what: str, kind: type, params: Mapping[str, Any]) -> None:
         raise TypeError(f"{what} takes the parameters {', '.join(known)}; {', '.join(unknown)} was given: leave it out.")
 
 
-def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) -> tuple[np.ndarray, dict[str, Any]]:
+def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) -> tuple[Any, dict[str, Any]]:
     """The points, and the parameters that say where they are from."""
     if use_rep is None:
         if "X_pca" in adata.obsm:
@@ -367,7 +367,8 @@ def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) ->
             f"use_rep must be 'X' or a key of adata.obsm ({', '.join(adata.obsm) or 'empty'}); {use_rep!r} was given: "
             "choose one of them, or compute it first."
         )
-    points = Points.of(adata.X if use_rep == "X" else adata.obsm[use_rep]).host
+    known = points_of(adata.X if use_rep == "X" else adata.obsm[use_rep])
+    points = known.given if isinstance(known, Distances) else known.host  # sparse counts stay sparse
     if n_pcs is not None:
         points = points[:, : check_number("n_pcs", n_pcs, Integral, low=1, high=points.shape[1])]
     return points, {"use_rep": use_rep, "n_pcs": n_pcs}

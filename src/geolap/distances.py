@@ -77,7 +77,7 @@ def points_of(X: Any, metric: Metric | None = "euclidean", *, least: int = 3, ke
         return X
     metric = checked_metric(metric)
     if metric == "precomputed":
-        return Distances(_checked_matrix(X), metric=metric)
+        return _under(Distances(_checked_matrix(X), metric=metric), least)
     if not sparse.issparse(X):
         points = Points.of(X, least=least, keep_device=keep_device)
         if metric == "euclidean":
@@ -94,8 +94,8 @@ def points_of(X: Any, metric: Metric | None = "euclidean", *, least: int = 3, ke
 def _under(points: "Distances", least: int) -> "Distances":
     if least == 3 and points.distinct(3) < 3:
         raise ValueError(
-            f"At least three distinct points are needed; the {len(points)} given ones have {points.distinct(3)} under this "
-            "metric: check that the columns are what you meant."
+            f"At least three distinct points are needed; the {len(points)} given ones have {points.distinct(3)} at these "
+            "distances: check that they are what you meant."
         )
     return points
 
@@ -106,14 +106,24 @@ def checked_metric(metric: Any) -> Metric:
         return "euclidean"
     if callable(metric) or metric == "precomputed":
         return metric
-    try:
-        pairwise_distances(np.eye(2), np.eye(2), metric=metric, **_params_of(np.eye(2) + 1.0, metric))
-    except Exception:
+    if not isinstance(metric, str) or not any(_knows(metric, r) for r in (2, 3)):
         raise ValueError(
             f"metric must be 'euclidean', 'cosine', 'correlation', 'precomputed', another name that "
             f"sklearn.metrics.pairwise_distances knows, or a function of two rows; {metric!r} was given: choose one."
-        ) from None
+        )
     return metric
+
+
+def _knows(metric: str, r: int) -> bool:
+    """Whether scikit-learn knows a metric of points with r features."""
+    some = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])[:, :r]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pairwise_distances(some, some, metric=metric, **_params_of(some, metric))
+    except Exception:  # of whatever kind: metrics come from several libraries
+        return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +142,11 @@ class Distances(Points):
 
     @property
     def shape(self) -> tuple[int, int]:
-        return len(self), len(self) if self.metric == "precomputed" else self.given.shape[1]
+        """Points, and the directions in which they may vary."""
+        return len(self), len(self) - 1 if self.coordinates is None else self.coordinates.shape[1]
+
+    def __len__(self) -> int:
+        return self.given.shape[0]
 
     @property
     def features(self) -> Any:
@@ -195,7 +209,7 @@ class Distances(Points):
             return Pairs((self.full / self.unit) ** 2, self.unit)
         if self.partial:
             return given_pairs(self.given)
-        near, columns = self.nearest(min(_NEAREST, len(self) - 1))
+        near, columns = self._nearest
         rows = np.repeat(np.arange(len(self)), near.shape[1])
         D = sparse.csr_array((near.ravel(), (rows, columns.ravel())), shape=(len(self), len(self)))
         return given_pairs(D)
@@ -232,6 +246,17 @@ class Distances(Points):
 
     def nearest(self, n_neighbors: int, *, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Distances (N, k) to the k nearest other points, ascending, and which these are (N, k)."""
+        if not self.whole and not self.partial and n_neighbors <= _NEAREST:
+            distances, columns = self._nearest
+            return distances[:, :n_neighbors].copy(), columns[:, :n_neighbors].copy()
+        return self._searched(n_neighbors, n_jobs)
+
+    @cached_property
+    def _nearest(self) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest that every point is compared with where not all pairs count."""
+        return self._searched(min(_NEAREST, len(self) - 1), None)
+
+    def _searched(self, n_neighbors: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         found = in_order(
             lambda rows: self.nearest_of(rows, n_neighbors),
             self._groups(np.arange(len(self))),
@@ -269,8 +294,8 @@ class Distances(Points):
     def inner(self, i: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """G about x_i of some other points (n, m), in units of `unit`²; distances that are not known are estimated."""
         if not self.partial:
-            S, here = self.sqdist(rows, columns), self.sqdist(np.array([i]))[0]
-            return 0.5 * (here[rows][:, None] + here[columns] - S)
+            own = np.array([i])
+            return 0.5 * (self.sqdist(rows, own) + self.sqdist(own, columns) - self.sqdist(rows, columns))
         everyone, place = np.unique(np.concatenate([[i], rows, columns]), return_inverse=True)
         S = _completed(np.sqrt(self.sqdist(everyone, everyone))) ** 2
         own, rows, columns = place[0], place[1 : len(rows) + 1], place[len(rows) + 1 :]

@@ -45,6 +45,7 @@ def local_singular_values(
         if rho is not None:
             sqdist /= rho[i] * rho
         order = np.argsort(sqdist[0])[: None if most is None else most + 1]
+        order = order[np.isfinite(sqdist[0, order])]  # others are not known
         sqdist = sqdist[:, order]
         A = None if X is None else X[order] - X[i]
         inner = cast(Distances, points).inner(i, order, order) if A is None else np.empty(0)

@@ -270,8 +270,7 @@ def gram_finder(
         n = W.shape[1]
         q = min(max(int(np.searchsorted(spanning, k)), dim), int(np.searchsorted(spanning, n)))
         inner, counted = G[:q][:, spanning[:q]], W[:, spanning[:q]] * times[:q]
-        largest = counted.max(axis=1)
-        scale = np.where(largest**2 > _NO_WEIGHT, 1.0 / np.where(largest > 0, largest, 1.0), 0.0)
+        scale = np.sqrt(_scale(counted**2))
         w = np.column_stack([np.sqrt(at_center) * scale, counted / np.sqrt(times[:q]) * scale[:, None]])
         p = counted / (at_center + counted.sum(axis=1))[:, None]
         problem = _InPoints(np.arange(len(w)), w, p, inner=inner)

@@ -25,10 +25,12 @@ most of their neighbors are.
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
+from itertools import pairwise
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr
@@ -275,7 +277,11 @@ def _places(built: BuiltGraph) -> np.ndarray:
     """What each point counts for: duplicates together for one, so that they are no cluster of their own."""
     if built.points is None:
         return np.ones(built.kernel.n_points)
-    _, place, counts = np.unique(built.points, axis=0, return_inverse=True, return_counts=True)
+    A: Any = built.points
+    if sparse.issparse(A):
+        ends = [slice(*pair) for pair in pairwise(A.indptr)]
+        A = np.array([hash((A.indices[part].tobytes(), A.data[part].tobytes())) for part in ends])
+    _, place, counts = np.unique(A, axis=0, return_inverse=True, return_counts=True)
     return 1.0 / counts[place]
 
 

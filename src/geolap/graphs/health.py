@@ -255,7 +255,7 @@ def components_within(points: Points, radius: float) -> np.ndarray:
     if isinstance(points, Distances) and not points.whole:
         S: Any = points.pairs.sqdist
         near = S.data <= (radius * points.unit / points.pairs.unit) ** 2
-        joined = sparse.csr_array((near.astype(np.int8), S.indices, S.indptr), shape=S.shape)
+        joined = sparse.csr_array((near.astype(np.int8), S.indices, S.indptr), shape=S.shape, copy=True)
         joined.eliminate_zeros()
         return connected_components(joined)[1]
     labels = np.full(len(points), -1)

@@ -307,7 +307,7 @@ def _nearest_by_brute_force(X: np.ndarray, k: int, n_jobs: int | None) -> _Found
     return _by_groups(nearest, np.arange(len(X)), max(1, _HELD // (8 * len(X))), k, n_jobs)
 
 
-def fitted_neighbors(neighbors: Any, X: np.ndarray) -> tuple[Any, Any]:
+def fitted_neighbors(neighbors: Any, X: Any) -> tuple[Any, Any]:
     """A matrix of distances from a matrix or a transformer, and the fitted transformer (None for a matrix)."""
     if not hasattr(neighbors, "fit_transform"):
         return neighbors, None

@@ -56,11 +56,13 @@ def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) ->
     full = spec.filled()
     scale = resolve_scale(points, full.local_scale, random_state=random_state, n_jobs=full.n_jobs)
     if full.neighbors is not None:
-        if isinstance(points, Distances):
+        features = points.features if isinstance(points, Distances) else points.host
+        if features is None:
             raise ValueError(
-                "Either the metric or neighbors says how far points are apart; both were given: leave out one of them."
+                "Either the matrix of distances or neighbors says how far points are apart; both were given: leave out one "
+                "of them."
             )
-        distances, finder = fitted_neighbors(full.neighbors, points.host)
+        distances, finder = fitted_neighbors(full.neighbors, features)
         return Skeleton(full, given_pairs(distances, len(points)), scale, finder)
     if full.n_neighbors is None:
         return Skeleton(full, points.pairs if isinstance(points, Distances) and not points.whole else None, scale)
