@@ -35,10 +35,13 @@ _NO_WEIGHT = 1e-200
 _MOST_STEPS = 40
 
 
-def tangent_basis(A: np.ndarray, w: np.ndarray, dim: int) -> np.ndarray:
-    """Orthonormal rows (dim, r), leading first, from coordinates A (N, r) about the point and its weights ``w`` (N,)."""
-    p = w / w.sum()
-    Z = p[:, None] * (A - p @ A)
+def tangent_basis(A: np.ndarray, w: np.ndarray, dim: int, m: np.ndarray | float = 1.0) -> np.ndarray:
+    """Orthonormal rows (dim, r), leading first, from coordinates A (N, r) about the point and its weights ``w`` (N,).
+
+    Of m (N,) points at the same place, each has a row in Z.
+    """
+    p = w / (m * w).sum()
+    Z = (np.sqrt(m) * p)[:, None] * (A - (m * p) @ A)
     return np.linalg.eigh(Z.T @ Z)[1][:, : -dim - 1 : -1].T
 
 

@@ -105,6 +105,7 @@ class CellsEngine:
     """Complete rows of the evaluation points, degrees from cells."""
 
     estimates = True
+    multiplicity: np.ndarray | None = None
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..kernel import Ladder, ladder_weights, reach
 from ..metric import drift, dual_metric
+from ..multiplicity import weights_at
 from ..tangent import tangent_finder
 from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
@@ -38,11 +39,13 @@ class Around:
     density : ndarray (n, m)
         Density weights v_j.
     at_center : ndarray (c,)
-        Number of points at the place of each evaluation point, including itself.
+        Number of points at the place of each evaluation point, including itself and all copies.
     density_here : ndarray (c, m)
         The sum of their density weights.
     rho : ndarray (c,)
         Local scales of the evaluation points.
+    multiplicity : ndarray (n,) or None
+        Weights of the points; those of the points at the place of an evaluation point are in ``at_center`` already.
     """
 
     origin: np.ndarray
@@ -52,6 +55,7 @@ class Around:
     at_center: np.ndarray
     density_here: np.ndarray
     rho: np.ndarray
+    multiplicity: np.ndarray | None = None
 
 
 def metrics_around(
@@ -73,11 +77,15 @@ def metrics_around(
     points = around.points[order[: in_reach(max(ladder.bandwidths[0] for ladder in steps))]]
     if not len(points):
         return LocalMetrics(H, effective, drifts)
+    m_sorted = weights_at(around.multiplicity, order)
     find_coordinates = tangent_finder(points, dim)
     for columns, epsilons, W in _weight_batches(sqdist, steps, in_reach, cutoff, scratch):
         b, _, n = W.shape
         k = in_reach(epsilons[0] / np.sqrt(2.0))  # squared weights are those of ε/√2
         W2 = np.square(W[:, :, :k], out=scratch.array("W2", (b, c, k)))
+        if m_sorted is not None:
+            W2 *= m_sorted[:k]
+            W *= m_sorted[:n]
         neighbors = W.sum(axis=2)
         total = around.at_center + neighbors
         effective[:, columns] = (total**2 / (around.at_center + W2.sum(axis=2))).T

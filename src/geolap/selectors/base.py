@@ -22,18 +22,21 @@ class BandwidthSelector(BaseEstimator):
 
     needs_labels: ClassVar[bool] = False
     keeps_device: ClassVar[bool] = False  # whether points on a GPU are used there
+    takes_weights: ClassVar[bool] = True  # whether points may have weights
 
     _: KW_ONLY
     n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the bandwidth for the points X (n_points, n_features); y is used by methods that need labels.
+
+        ``sample_weight`` (n_points,) says how many points each row stands for.
 
         Returns
         -------
         self
         """
-        points = Points.of(X, keep_device=self.keeps_device)
+        points = Points.of(X, keep_device=self.keeps_device, sample_weight=sample_weight)
         validate_data(self, X, skip_check_array=True)
         self.selection_ = self.select(points, y)
         self.bandwidth_ = self.selection_.bandwidth
@@ -41,6 +44,11 @@ class BandwidthSelector(BaseEstimator):
 
     def select(self, points: Points, y: Any = None) -> Selection:
         """The selection for points that have been checked, with a verdict; sets nothing."""
+        if points.multiplicity is not None and not self.takes_weights:
+            raise ValueError(
+                f"{type(self).__name__} compares points one by one, which must have weights of 1; sample_weight was given: "
+                "leave it out, or use another method, such as gc."
+            )
         return judged(self._select(points, y), points, n_jobs=self.n_jobs)
 
     @abstractmethod

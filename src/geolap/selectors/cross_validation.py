@@ -65,6 +65,7 @@ class CrossValidation(BandwidthSelector):
     """
 
     needs_labels: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = False
 
     n_folds: int = 2
     n_repeats: int = 3

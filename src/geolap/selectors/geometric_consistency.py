@@ -142,7 +142,7 @@ class GeometricConsistency(BandwidthSelector):
         problem = self.problem(points, skeleton, sample)
         selection = least_distortion(
             problem,
-            len(points),
+            points.total,
             n_first=n_first,
             neighborhoods=partial(
                 neighborhoods_at,
