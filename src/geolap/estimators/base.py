@@ -160,12 +160,18 @@ class GraphEstimator(BaseEstimator):
     def thinning_error_(self) -> float | None:
         return None if self._built.thinning is None else self._built.thinning.error
 
-    def _data(self, X: Any) -> Any:
-        """X checked: points, or a matrix of distances."""
+    def _data(self, X: Any, sample_weight: Any = None) -> Any:
+        """X checked: points with their weights, or a matrix of distances."""
         if self.metric == "precomputed":
+            if sample_weight is not None:
+                raise ValueError(
+                    "Weights are those of points; sample_weight was given with metric='precomputed': pass the points, and "
+                    "your matrix as neighbors=."
+                )
             data = X if sparse.issparse(X) else np.asarray(X)
         else:
-            data = Points.of(X, keep_device=on_device(X))  # ε for points on a GPU is chosen there, the graph built here
+            # ε for points on a GPU is chosen there, the graph built here.
+            data = Points.of(X, keep_device=on_device(X), sample_weight=sample_weight)
         validate_data(self, X, skip_check_array=True)
         return data
 
@@ -189,7 +195,7 @@ class GraphEstimator(BaseEstimator):
         if self.metric == "precomputed":
             points = points_of_distances(data)
         else:
-            points = data if built.landmarks is None else Points(built.points)
+            points = data if built.landmarks is None else data.subset(built.landmarks)
         return replace(built, kernel=calibrated(built.kernel, points))
 
     def _raw(self, data: Any, y: Any, *, n_landmarks: int | None) -> BuiltGraph:

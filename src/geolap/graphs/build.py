@@ -19,6 +19,7 @@ from ..engines.cost import MOST_ENTRIES, graph_memory
 from ..kernel import gaussian
 from ..laplacian import LocalScale, density_weights
 from ..memory import require_memory
+from ..multiplicity import own_weight
 from ..pairs import Pairs
 from ..points import Points, in_unit
 from ..selection import Selection
@@ -97,7 +98,15 @@ def build_graph(points: Points, skeleton: Skeleton, bandwidth: float, *, random_
     """The graph over all points at one bandwidth; chance decides only which pairs are stored where they are thinned."""
     spec = skeleton.spec
     pairs, cutoff, thinning = _stored(points, skeleton, bandwidth, random_state)
-    kernel = _kernel(pairs, bandwidth, spec, cutoff if thinning is None else None, skeleton.scale, dtype=points.host.dtype)
+    kernel = _kernel(
+        pairs,
+        bandwidth,
+        spec,
+        cutoff if thinning is None else None,
+        skeleton.scale,
+        multiplicity=points.multiplicity,
+        dtype=points.host.dtype,
+    )
     thinning = thinning and _as_found(thinning, pairs, kernel, spec.renormalization)
     return BuiltGraph(
         kernel,
@@ -118,8 +127,10 @@ def landmark_graph(
     starts = np.arange(n_landmarks + 1) * len(points) // n_landmarks
     places = starts[:-1] + check_random_state(random_state).randint(0, np.diff(starts))
     rows = np.sort(cKDTree(points.box, leafsize=8).indices[places])
-    degrees = skeleton.engine(points).row_sums(np.array([bandwidth]), rows)[:, 0] + float(spec.self_weights)
-    some = Points(points.host[rows])
+    sums = skeleton.engine(points).row_sums(np.array([bandwidth]), rows)
+    degrees = (sums + float(spec.self_weights) * own_weight(points.multiplicity, rows))[:, 0]
+    some = points.subset(rows)
+    degrees *= 1.0 if some.multiplicity is None else some.multiplicity
     if some.distinct(3) < 3:
         raise ValueError(
             Sentence(
@@ -132,7 +143,14 @@ def landmark_graph(
     part = replace(skeleton, scale=None if scale is None else LocalScale(scale.rho[rows], scale.intrinsic_dim))
     pairs, cutoff, thinning = _stored(some, part, bandwidth, random_state)
     kernel = _kernel(
-        pairs, bandwidth, spec, cutoff if thinning is None else None, part.scale, degrees=degrees, dtype=some.host.dtype
+        pairs,
+        bandwidth,
+        spec,
+        cutoff if thinning is None else None,
+        part.scale,
+        degrees=degrees,
+        multiplicity=some.multiplicity,
+        dtype=some.host.dtype,
     )
     thinning = thinning and _as_found(thinning, pairs, kernel, 0.0)
     dropped = _dropped_weight(some, kernel, cutoff, thinning is not None)
@@ -153,6 +171,7 @@ def _kernel(
     scale: LocalScale | None,
     *,
     degrees: np.ndarray | None = None,
+    multiplicity: np.ndarray | None = None,
     dtype: Any,
 ) -> KernelGraph:
     if not 1e-150 < bandwidth < 1e150 or bandwidth < 1e-140 * pairs.unit:
@@ -168,6 +187,7 @@ def _kernel(
         cutoff=cutoff,
         scale=scale,
         degrees=degrees,
+        multiplicity=multiplicity,
         dtype=np.float32 if dtype == np.float32 and 1e-15 < bandwidth < 1e15 else float,
     )
 
@@ -195,6 +215,14 @@ def _stored(
         return pairs, cutoff, None
     if spec.n_edges == "all":
         raise TooManyEntriesError(entries, cutoff, bandwidth)
+    if points.multiplicity is not None:
+        raise ValueError(
+            Sentence(
+                "Pairs are thinned where points have weights of 1; sample_weight was given, with about {entries:.1e} pairs "
+                "within reach: set {n_neighbors} or {n_landmarks}, or a smaller bandwidth.",
+                entries=entries,
+            )
+        )
     sums = skeleton.engine(points).row_sums(bandwidth * np.array([1.0, WIDER]))
     density = density_weights(sums[:, 0] + 1.0, renormalization=spec.renormalization, scale=skeleton.scale)
     thinning = planned_thinning(
@@ -236,6 +264,8 @@ def _full_rows(
     with np.errstate(under="ignore"):
         W = gaussian(sqdist, eps)
     W[np.arange(len(rows)), rows] = 0.0
+    if points.multiplicity is not None:
+        W *= np.outer(points.multiplicity[rows], points.multiplicity)
     return eps, sqdist, W
 
 
