@@ -36,8 +36,8 @@ def checked_multiplicity(sample_weight: Any, n_points: int) -> np.ndarray | None
     if wrong.size:
         raise ValueError(
             Sentence(
-                "sample_weight says how many points a row stands for, which must be positive and finite; {value} was given, "
-                "first at row {row}: leave out points that do not count.",
+                "sample_weight says how many points a row stands for, which must be above zero and finite; {value} was "
+                "given, first at row {row}: leave out points that do not count.",
                 value=float(m[wrong[0]]),
                 row=int(wrong[0]),
             )

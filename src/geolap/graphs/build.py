@@ -19,7 +19,7 @@ from ..engines.cost import MOST_ENTRIES, graph_memory
 from ..kernel import gaussian
 from ..laplacian import LocalScale, density_weights
 from ..memory import require_memory
-from ..multiplicity import own_weight
+from ..multiplicity import copies_of, own_weight
 from ..pairs import Pairs
 from ..points import Points, in_unit
 from ..selection import Selection
@@ -265,7 +265,9 @@ def _full_rows(
         W = gaussian(sqdist, eps)
     W[np.arange(len(rows)), rows] = 0.0
     if points.multiplicity is not None:
-        W *= np.outer(points.multiplicity[rows], points.multiplicity)
+        W *= points.multiplicity
+        W[np.arange(len(rows)), rows] = copies_of(points.multiplicity, rows)[:, 0]
+        W *= points.multiplicity[rows][:, None]
     return eps, sqdist, W
 
 
@@ -278,5 +280,6 @@ def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, t
     if thinned:  # what is stored stands for all within the cut-off
         kept = W[sqdist <= (np.inf if cutoff is None else cutoff * eps) ** 2].sum()
     else:
-        kept = kernel.weights[rows].sum() - kernel.weights.diagonal()[rows].sum()
+        own = kernel.weights.diagonal()[rows] - W[np.arange(len(rows)), rows]  # without copies of the point
+        kept = kernel.weights[rows].sum() - own.sum()
     return float(np.clip(1.0 - kept / max(W.sum(), NO_NEIGHBORS), 0.0, 1.0))

@@ -273,6 +273,7 @@ def predicted_classes(
     classes: Sequence[np.ndarray],
     *,
     size: int = 60,
+    multiplicity: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[np.ndarray]:
     """Predicted classes (N,) from integer classes of each of several sets of labeled rows, one graph for all.
@@ -280,7 +281,7 @@ def predicted_classes(
     ``labeled`` and ``classes`` are sequences of arrays; yields one prediction for each.  Self-weights are dropped before
     the renormalization: with them, a graph in many dimensions is nearly the identity at ε̂.
     """
-    graph = kernel_graph(pairs, bandwidth, self_weights=False)
+    graph = kernel_graph(pairs, bandwidth, self_weights=False, multiplicity=multiplicity)
     functions = smooth_functions(graph, np.concatenate(labeled), size, n_jobs=n_jobs)
     for rows, known in zip(labeled, classes, strict=True):
         yield functions.fit(rows, signs_of(known, known.max() + 1), classes=True).scores.argmax(axis=1)

@@ -46,7 +46,7 @@ class BandwidthSelector(BaseEstimator):
         """The selection for points that have been checked, with a verdict; sets nothing."""
         if points.multiplicity is not None and not self.takes_weights:
             raise ValueError(
-                f"{type(self).__name__} compares points one by one, which must have weights of 1; sample_weight was given: "
+                f"{type(self).__name__} counts neighbors one by one, which must have weights of 1; sample_weight was given: "
                 "leave it out, or use another method, such as gc."
             )
         return judged(self._select(points, y), points, n_jobs=self.n_jobs)
