@@ -1,6 +1,7 @@
 """A point of weight 2 is a point given twice, exactly: everything is compared with ``np.repeat``."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,8 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_moons
 
 import geolap
+from geolap.cli.commands import app
+from geolap.files import read_table
 from geolap.graphs.neighbors import all_pairs
 from geolap.graphs.smooth_regression import predicted_classes
 from geolap.laplacian import LocalScale
@@ -332,3 +335,64 @@ def test_what_has_no_weights_says_so():
     many = np.arange(30_001.0)[:, None]
     with pytest.raises(ValueError, match="exact=True"):
         geolap.distortion(many, 1.0, n_sample=5, sample_weight=np.full(30_001, 2.0))
+
+
+@pytest.fixture
+def shell(capsys):
+    def call(*arguments):
+        with pytest.raises(SystemExit) as end:
+            app([*map(str, arguments), "--seed", "0"], prog_name="geolap")
+        return (end.value.code or 0, *capsys.readouterr())
+
+    return call
+
+
+def test_a_column_of_a_file_says_how_many_points_a_row_stands_for(shell, tmp_path):
+    table, copies, arrays = (tmp_path / name for name in ("table.csv", "copies.csv", "arrays.npz"))
+    names = list("abcde")
+    pd.DataFrame(X, columns=names).assign(count=M).to_csv(table, index=False)
+    pd.DataFrame(COPIES, columns=names).to_csv(copies, index=False)
+    np.savez(arrays, X=X, count=M)
+    for more in ([], ["--standardize"]):
+        found = [float(shell("select", *file, "--quiet", *more)[1]) for file in ([table, "--weights", "count"], [copies])]
+        close(*found)
+    assert float(shell("select", arrays, "-a", "X", "--weights", "count", "--quiet")[1]) == pytest.approx(
+        geolap.select_bandwidth(X, sample_weight=M, random_state=0).bandwidth
+    )
+    for command in (["embed"], ["cluster", "-k", "2"], ["laplacian"]):
+        output = tmp_path / ("L.npz" if command == ["laplacian"] else "out.csv")
+        code, _, said = shell(*command, table, "--weights", "count", "-b", "0.8", "-o", output)
+        assert code == 0, said
+    expected = geolap.LaplacianClustering(2, 0.8, random_state=0).fit(X, sample_weight=M).labels_
+    assert pd.read_csv(tmp_path / "out.csv")["cluster"].tolist() == expected.tolist()
+
+
+def test_the_shell_says_what_is_wrong_with_weights(shell, tmp_path):
+    pd.DataFrame(X[:, :3], columns=list("abc")).assign(word="x").to_csv(tmp_path / "table.csv", index=False)
+    for weights, words in (("a", "--weights says how many points"), ("word", "Weights must be numbers; column 'word'")):
+        code, _, said = shell("select", tmp_path / "table.csv", "--weights", weights)
+        assert code == 2
+        assert words in said
+    code, _, said = shell("select", tmp_path / "table.csv", "--weights", "a", "--report", tmp_path / "page.html")
+    assert (code, "--weights was given with --report" in said) == (2, True)
+
+
+def test_rows_with_missing_values_take_their_weights_along(tmp_path):
+    points, m = X[:5].copy(), np.arange(1.0, 6.0)
+    points[2, 1] = np.nan
+    np.savez(tmp_path / "arrays.npz", X=points, m=m)
+    assert read_table(tmp_path / "arrays.npz", array="X", weights="m", missing="rows").weights.tolist() == [1, 2, 4, 5]
+
+
+def test_observations_have_weights():
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(X, obs=pd.DataFrame({"count": M}, index=map(str, range(60))))
+    geolap.anndata.select(adata, sample_weight="count", n_sample=None, random_state=0)
+    close(adata.uns["geolap"]["bandwidth"], geolap.select_bandwidth(COPIES, n_sample=None, random_state=0).bandwidth)
+    assert adata.uns["geolap"]["params"]["sample_weight"] == "count"
+    geolap.anndata.embed(adata, n_components=2, sample_weight=M, **ALL_PAIRS)
+    close(adata.obsm["X_geolap"], geolap.LaplacianEigenmap(2, **ALL_PAIRS).fit_transform(X, sample_weight=M))
+    geolap.anndata.cluster(adata, 2, sample_weight="count", key_added="parts")
+    assert adata.uns["parts"]["clusters"]["params"]["sample_weight"] == "count"
+    with pytest.raises(ValueError, match=r"\(count, parts\); 'age' was given"):
+        geolap.anndata.select(adata, sample_weight="age")

@@ -8,6 +8,7 @@ from .consistency import Consistency, DistortionCurve
 from .engines import engine_for
 from .graphs.skeleton import Skeleton, skeleton_of
 from .points import Points
+from .sentences import Sentence
 from .specification import GraphSpec, LocalScaleLike
 from .validation import check_bandwidths, check_choice, check_n_sample, check_number, check_sample, check_working_dim
 
@@ -122,8 +123,11 @@ def checked_problem(
     many = skeleton.pairs is None and engine_for(points.given, exact=skeleton.spec.exact) == "cells"
     if points.multiplicity is not None and many and skeleton.spec.engine == "auto":
         raise ValueError(
-            f"Weights of points need sums over all pairs; {len(points)} points have too many to be visited unasked: set "
-            "exact=True, or leave out sample_weight."
+            Sentence(
+                "Weights of points need sums over all pairs; {n} points have too many to be visited unasked: set "
+                "{exact|exact=True}, or leave out {sample_weight}.",
+                n=len(points),
+            )
         )
     check_number("drift", drift, low=0)
     check_choice("dual", dual, (True, False))

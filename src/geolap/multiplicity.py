@@ -24,19 +24,25 @@ def checked_multiplicity(sample_weight: Any, n_points: int) -> np.ndarray | None
     try:
         m = np.array(sample_weight, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must hold numbers; {error}: pass one number for each point.") from None
+        raise ValueError(
+            Sentence("{sample_weight} must hold numbers; {error}: pass one number for each point.", error=error)
+        ) from None
     if m.ndim == 0:
         m = np.full(n_points, float(m))
     if m.shape != (n_points,):
         raise ValueError(
-            f"sample_weight must hold one number for each of the {n_points} points, in a 1D array; sample_weight.shape == "
-            f"{m.shape} was given: match it to the points."
+            Sentence(
+                "{sample_weight} must hold one number for each of the {n} points, in a 1D array; shape {shape} was given: "
+                "match it to the points.",
+                n=n_points,
+                shape=m.shape,
+            )
         )
     wrong = np.flatnonzero(~(np.isfinite(m) & (m > 0)))
     if wrong.size:
         raise ValueError(
             Sentence(
-                "sample_weight says how many points a row stands for, which must be above zero and finite; {value} was "
+                "{sample_weight} says how many points a row stands for, which must be above zero and finite; {value} was "
                 "given, first at row {row}: leave out points that do not count.",
                 value=float(m[wrong[0]]),
                 row=int(wrong[0]),
@@ -44,8 +50,12 @@ def checked_multiplicity(sample_weight: Any, n_points: int) -> np.ndarray | None
         )
     if m.sum() < _FEWEST:
         raise ValueError(
-            f"sample_weight says how many points each row stands for; the weights of {n_points} rows sum to {m.sum():.3g}: "
-            "multiply them, so that their mean is about 1."
+            Sentence(
+                "{sample_weight} says how many points each row stands for; the weights of {n} rows sum to {total:.3g}: "
+                "multiply them, so that their mean is about 1.",
+                n=n_points,
+                total=m.sum(),
+            )
         )
     return None if np.all(m == 1.0) else m
 

@@ -51,8 +51,8 @@ def make_engine(
     name = engine_for(points.given, exact=full.exact or weighted) if full.engine == "auto" else full.engine
     if weighted and pairs is None and name not in ("tiled", "dense"):
         raise ValueError(
-            f"Weights of points need sums over all pairs in host memory; the {name} engine has none: use engine='auto' "
-            "with exact=True, and pass X as a NumPy array."
+            f"Weights of points need sums over all pairs in host memory; the {name} engine has none: use engine='auto', and "
+            "pass X as a NumPy array."
         )
     if is_chunked(points.given):
         return _chunked_engine(points.given, full, scale, pairs)

@@ -218,7 +218,7 @@ def _stored(
     if points.multiplicity is not None:
         raise ValueError(
             Sentence(
-                "Pairs are thinned where points have weights of 1; sample_weight was given, with about {entries:.1e} pairs "
+                "Pairs are thinned where points have weights of 1; {sample_weight} was given, with {entries:.1e} pairs "
                 "within reach: set {n_neighbors} or {n_landmarks}, or a smaller bandwidth.",
                 entries=entries,
             )

@@ -12,6 +12,7 @@ from ..judgment import judged
 from ..points import Points
 from ..search import Curve, choose, minima_of, resampled_interval
 from ..selection import Selection
+from ..sentences import Sentence
 
 __all__ = ["BandwidthSelector", "least_of"]
 
@@ -46,8 +47,11 @@ class BandwidthSelector(BaseEstimator):
         """The selection for points that have been checked, with a verdict; sets nothing."""
         if points.multiplicity is not None and not self.takes_weights:
             raise ValueError(
-                f"{type(self).__name__} counts neighbors one by one, which must have weights of 1; sample_weight was given: "
-                "leave it out, or use another method, such as gc."
+                Sentence(
+                    "{kind} counts neighbors one by one, which must have weights of 1; {sample_weight} was given: leave it "
+                    "out, or use another method, such as gc.",
+                    kind=type(self).__name__,
+                )
             )
         return judged(self._select(points, y), points, n_jobs=self.n_jobs)
 
