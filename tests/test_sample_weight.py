@@ -10,11 +10,13 @@ from sklearn.datasets import make_moons
 
 import geolap
 from geolap.cli.commands import app
+from geolap.engines import CellsEngine, TiledEngine
 from geolap.files import read_table
 from geolap.graphs.neighbors import all_pairs
 from geolap.graphs.smooth_regression import predicted_classes
 from geolap.laplacian import LocalScale
 from geolap.multiplicity import quantile_of, standard_error
+from geolap.points import Points
 from geolap.selectors import METHODS
 
 RNG = np.random.default_rng(0)
@@ -66,6 +68,34 @@ def test_distortion_with_local_scales_and_given_pairs_is_that_of_the_copies():
     copied = geolap.distortion(COPIES, BANDWIDTHS, local_scale=scale, neighbors=cdist(COPIES, COPIES))
     close(weighted.mean, copied.mean)
     close(geolap.distortion(X, BANDWIDTHS, sample_weight=M, local_scale=LocalScale(RHO, 2.0)).mean, copied.mean)
+
+
+@pytest.mark.parametrize("noise_dims", [0, 130])
+def test_cells_have_the_weights_of_their_points(noise_dims):
+    noise = 1e-3 * np.random.default_rng(0).standard_normal((600, noise_dims))
+    points = np.hstack([geolap.datasets.make_torus(600, random_state=0).data, noise])
+    m, sample = np.random.default_rng(1).uniform(0.3, 5.0, 600), np.arange(0, 600, 30)
+    exact, cells = (
+        geolap.distortion(points, BANDWIDTHS[1:5], working_dim=2, sample_weight=m, sample=sample, engine=engine)
+        for engine in ("tiled", "cells")
+    )
+    close(cells.mean, exact.mean, rtol=1e-4)  # single precision
+    close(cells.effective_neighbors, exact.effective_neighbors, rtol=1e-4)
+    weighted = Points.of(points, sample_weight=m)
+    close(1.0 + CellsEngine(weighted).row_sums(BANDWIDTHS), 1.0 + TiledEngine(weighted).row_sums(BANDWIDTHS), rtol=3e-3)
+    close(CellsEngine(weighted).mean_distance(), TiledEngine(weighted).mean_distance())
+
+
+def test_cells_of_several_points_and_a_sample_of_columns_keep_weights(monkeypatch):
+    points = geolap.datasets.make_torus(2000, random_state=0).data
+    m, sample = np.random.default_rng(1).integers(1, 6, 2000), np.arange(0, 2000, 40)
+    exact = geolap.distortion(points, 1.0, sample_weight=m, sample=sample)
+    monkeypatch.setattr("geolap.engines.cells._FEW_PAIRS", 0)
+    monkeypatch.setattr("geolap.engines.cells.ENOUGH_COLUMNS", 64)
+    cells = geolap.distortion(points, 1.0, sample_weight=m, sample=sample, engine="cells")
+    assert 0 < cells.degree_error < 0.1
+    close(cells.mean, exact.mean, rtol=0.1)
+    close(np.median(cells.effective_neighbors), np.median(exact.effective_neighbors), rtol=0.1)
 
 
 @settings(max_examples=15, deadline=None)
@@ -325,16 +355,15 @@ def test_bad_weights_are_refused_in_a_sentence(weights, words):
 def test_what_has_no_weights_says_so():
     with pytest.raises(ValueError, match="LocalContinuity counts neighbors one by one"):
         geolap.select_bandwidth(X, "lcmc", sample_weight=M)
-    for engine in ("cells", "device"):
-        with pytest.raises(ValueError, match=f"the {engine} engine has none"):
-            geolap.distortion(X, 0.5, sample_weight=M, engine=engine)
+    with pytest.raises(ValueError, match="the device engine has them elsewhere"):
+        geolap.distortion(X, 0.5, sample_weight=M, engine="device")
+    chunks = pytest.importorskip("dask.array").from_array(X, chunks=(20, 5))
+    with pytest.raises(ValueError, match="the chunked engine has them elsewhere"):
+        geolap.distortion(chunks, 0.5, sample_weight=M)
     with pytest.raises(ValueError, match="precomputed"):
         geolap.GraphLaplacian(0.5, metric="precomputed").fit(cdist(X, X), sample_weight=M)
     with pytest.raises(ValueError, match="Pairs are thinned where points have weights of 1"):
         geolap.GraphLaplacian(0.8, n_edges=5).fit(X, sample_weight=M)
-    many = np.arange(30_001.0)[:, None]
-    with pytest.raises(ValueError, match="exact=True"):
-        geolap.distortion(many, 1.0, n_sample=5, sample_weight=np.full(30_001, 2.0))
 
 
 @pytest.fixture

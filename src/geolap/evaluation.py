@@ -5,10 +5,8 @@ from typing import Any
 import numpy as np
 
 from .consistency import Consistency, DistortionCurve
-from .engines import engine_for
 from .graphs.skeleton import Skeleton, skeleton_of
 from .points import Points
-from .sentences import Sentence
 from .specification import GraphSpec, LocalScaleLike
 from .validation import check_bandwidths, check_choice, check_n_sample, check_number, check_sample, check_working_dim
 
@@ -120,15 +118,6 @@ def checked_problem(
     points: Points, skeleton: Skeleton, sample: np.ndarray, *, working_dim: Any, dual: bool, squared: bool, drift: float
 ) -> Consistency:
     """The distortion over a skeleton as a function of ε, its parameters checked."""
-    many = skeleton.pairs is None and engine_for(points.given, exact=skeleton.spec.exact) == "cells"
-    if points.multiplicity is not None and many and skeleton.spec.engine == "auto":
-        raise ValueError(
-            Sentence(
-                "Weights of points need sums over all pairs; {n} points have too many to be visited unasked: set "
-                "{exact|exact=True}, or leave out {sample_weight}.",
-                n=len(points),
-            )
-        )
     check_number("drift", drift, low=0)
     check_choice("dual", dual, (True, False))
     check_choice("squared", squared, (True, False))

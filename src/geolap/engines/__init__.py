@@ -42,17 +42,16 @@ def make_engine(
     """The engine that a specification names, over the points X.
 
     ``"auto"`` is the sparse engine if pairs are given, the device engine for points on a GPU, and otherwise the tiled one;
-    for more than 30 000 points it is the cells engine, unless the result must be exact or points have weights.  Over all
-    pairs, without local scales, points remember their engine.
+    for more than 30 000 points it is the cells engine, unless the result must be exact.  Over all pairs, without local
+    scales, points remember their engine.
     """
     points = Points.of(X, keep_device=True)
     full = (spec or GraphSpec()).filled()
-    weighted = points.multiplicity is not None
-    name = engine_for(points.given, exact=full.exact or weighted) if full.engine == "auto" else full.engine
-    if weighted and pairs is None and name not in ("tiled", "dense"):
+    name = engine_for(points.given, exact=full.exact) if full.engine == "auto" else full.engine
+    if points.multiplicity is not None and name in ("chunked", "device"):
         raise ValueError(
-            f"Weights of points need sums over all pairs in host memory; the {name} engine has none: use engine='auto', and "
-            "pass X as a NumPy array."
+            f"Weights of points need points in the memory of the host; the {name} engine has them elsewhere: use "
+            "engine='auto', and pass X as a NumPy array."
         )
     if is_chunked(points.given):
         return _chunked_engine(points.given, full, scale, pairs)
