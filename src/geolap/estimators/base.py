@@ -67,7 +67,8 @@ _PARAMETERS = """    renormalization : float, default 1.0
         Threads; None and −1 stand for every core that the process may use.  Does not change the result.
 """
 _NEIGHBORS = """    n_neighbors : int, optional
-        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).
+        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).  A point
+        with a weight is one neighbor.
 """
 _ATTRIBUTES = """    bandwidth_ : float
         ε
