@@ -269,6 +269,22 @@ def test_a_metric_that_fails_is_named(torus):
         geolap.distortion(torus, 1.0, metric="manhattan", engine="tiled")
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
+def test_a_weight_of_two_is_a_point_given_twice(metric):
+    rng = np.random.default_rng(0)
+    X, m = rng.standard_normal((40, 3)), rng.integers(1, 4, 40)
+    D, copies = cdist(X, X, metric), cdist(np.repeat(X, m, axis=0), np.repeat(X, m, axis=0), metric)
+    for dim in (1, 2):
+        found = geolap.distortion(D, [0.8, 2.0], working_dim=dim, metric="precomputed", sample_weight=m)
+        expected = geolap.distortion(copies, [0.8, 2.0], working_dim=dim, metric="precomputed")
+        np.testing.assert_allclose(np.repeat(found.per_point, m, axis=0), expected.per_point, rtol=1e-6, atol=1e-7)
+    eigenvalues = [
+        geolap.LaplacianEigenmap(3, 1.0, metric="precomputed", calibrate=False).fit(given_, None, weights).eigenvalues_
+        for given_, weights in ((D, m), (copies, None))
+    ]
+    np.testing.assert_allclose(eigenvalues[0], eigenvalues[1], rtol=1e-6)
+
+
 def test_inputs_are_not_changed(torus):
     D = cdist(torus, torus)
     S = sparse.csr_array(np.maximum(torus, 0.0))

@@ -19,6 +19,7 @@ LAYERS = [
         "laplacian",
         "memory",
         "metric",
+        "multiplicity",
         "neighborhoods",
         "search",
         "selection",

@@ -51,6 +51,7 @@ def select(
     n_pcs: int | None = None,
     neighbors_key: str | None = None,
     key_added: str = "geolap",
+    sample_weight: Any = None,
     **params: Any,
 ) -> None:
     """Choose a bandwidth for the observations, and write it and how it was chosen into ``adata.uns[key_added]``.
@@ -68,6 +69,8 @@ def select(
         Select for the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) instead of all
         pairs; only with method "gc".
     key_added : str, default "geolap"
+    sample_weight : str or array-like (n_obs,), optional
+        How many observations each stands for: a column of ``adata.obs``, or numbers.
     **params
         Parameters of the method, for instance ``random_state``.
 
@@ -88,7 +91,8 @@ def select(
     if neighbors_key is not None:
         check_choice("with neighbors_key the method", method, ("gc",))
         given["neighbors"] = _distances(adata, neighbors_key)
-    found = select_bandwidth(X, method, **given)
+    found = select_bandwidth(X, method, sample_weight=_weights(adata, sample_weight), **given)
+    origin |= _told_weights(sample_weight)
     adata.uns[key_added] = _record(found, {**origin, "neighbors_key": neighbors_key, **params})
 
 
@@ -224,6 +228,7 @@ def embed(
     n_pcs: int | None = None,
     neighbors_key: str | None = None,
     key_added: str = "geolap",
+    sample_weight: Any = None,
     **params: Any,
 ) -> None:
     """Embed the observations, and write the coordinates into ``adata.obsm["X_" + key_added]``.
@@ -243,6 +248,8 @@ def embed(
     neighbors_key : str, optional
         Map over the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) instead of all
         pairs.
+    sample_weight : str or array-like (n_obs,), optional
+        As in `select`.
     **params
         Parameters of the class, for instance ``bandwidth`` and ``random_state``.
 
@@ -257,8 +264,10 @@ def embed(
     check_choice("method", method, tuple(_MAPS))
     X, origin = _representation(adata, use_rep, n_pcs)
     _check_known(f"Method {method!r}", _MAPS[method], params)
+    origin |= _told_weights(sample_weight)
     told = {**origin, "neighbors_key": neighbors_key, "n_components": n_components, **params}
-    model = _MAPS[method](n_components, **(params | _joined(adata, neighbors_key))).fit(X)
+    model = _MAPS[method](n_components, **(params | _joined(adata, neighbors_key)))
+    model.fit(X, sample_weight=_weights(adata, sample_weight))
     record = _record_of(adata, key_added, model.selection_, told)
     record["map"] = {
         "method": method,
@@ -279,6 +288,7 @@ def cluster(
     n_pcs: int | None = None,
     neighbors_key: str | None = None,
     key_added: str = "geolap",
+    sample_weight: Any = None,
     **params: Any,
 ) -> None:
     """Divide the observations into clusters, and write these into ``adata.obs[key_added]`` as categories.
@@ -296,6 +306,8 @@ def cluster(
     neighbors_key : str, optional
         Use the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) instead of 10 nearest
         neighbors.
+    sample_weight : str or array-like (n_obs,), optional
+        As in `select`.
     **params
         Parameters of `geolap.LaplacianClustering`, for instance ``min_share`` and ``random_state``.
 
@@ -315,8 +327,10 @@ def cluster(
 
     X, origin = _representation(adata, use_rep, n_pcs)
     _check_known("LaplacianClustering", LaplacianClustering, params)
+    origin |= _told_weights(sample_weight)
     told = {**origin, "neighbors_key": neighbors_key, "n_clusters": n_clusters, **params}
-    model = LaplacianClustering(n_clusters, **(params | _joined(adata, neighbors_key))).fit(X)
+    model = LaplacianClustering(n_clusters, **(params | _joined(adata, neighbors_key)))
+    model.fit(X, sample_weight=_weights(adata, sample_weight))
     record = _record_of(adata, key_added, model.selection_, told)
     record["clusters"] = {
         "n_clusters": model.n_clusters_,
@@ -329,6 +343,24 @@ def cluster(
     categories = [str(k) for k in range(model.n_clusters_)]
     adata.obs[key_added] = pd.Categorical.from_codes(model.labels_, categories)
     adata.uns[key_added] = record
+
+
+def _weights(adata: "AnnData", sample_weight: Any) -> Any:
+    """Weights of the observations, from ``adata.obs`` if its column is named."""
+    if not isinstance(sample_weight, str):
+        return sample_weight
+    if sample_weight not in adata.obs:
+        raise ValueError(
+            f"sample_weight must be numbers or a column of adata.obs ({', '.join(adata.obs) or 'empty'}); "
+            f"{sample_weight!r} was given: name one of them."
+        )
+    return adata.obs[sample_weight].to_numpy()
+
+
+def _told_weights(sample_weight: Any) -> dict[str, Any]:
+    """Where weights are from, to be written."""
+    told = isinstance(sample_weight, str) or sample_weight is None
+    return {"sample_weight": sample_weight if told else "given"}
 
 
 def _joined(adata: "AnnData", neighbors_key: str | None) -> dict[str, Any]:

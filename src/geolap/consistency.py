@@ -17,6 +17,7 @@ import numpy as np
 
 from .engines import Engine
 from .metric import departure
+from .multiplicity import own_weight, weights_at
 
 __all__ = ["Consistency", "DistortionCurve"]
 
@@ -39,6 +40,8 @@ class DistortionCurve:
     degree_error : ndarray (m,) or None
         Relative error of the degrees d_j behind D, if they were estimated: D is high by less than a hundredth as long as
         this is below D/2.
+    weights : ndarray (n_sample,) or None
+        Of the evaluation points in the mean, if points have weights.
     """
 
     bandwidths: np.ndarray
@@ -47,9 +50,10 @@ class DistortionCurve:
     sample: np.ndarray = field(repr=False)
     effective_neighbors: np.ndarray = field(repr=False)
     degree_error: np.ndarray | None = field(repr=False, default=None)
+    weights: np.ndarray | None = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", self.per_point.mean(axis=0))
+        object.__setattr__(self, "mean", np.average(self.per_point, axis=0, weights=self.weights))
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class Consistency:
         local = self.engine.local_metrics(
             self.sample,
             bandwidths,
-            None if neighbor_sums is None else 1.0 + neighbor_sums,
+            None if neighbor_sums is None else own_weight(self.engine.multiplicity) + neighbor_sums,
             working_dim=self.working_dim,
             renormalization=self.renormalization,
         )
@@ -80,7 +84,12 @@ class Consistency:
         if self.squared:
             with np.errstate(over="ignore"):
                 per_point = per_point**2
-        return DistortionCurve(bandwidths, per_point, self.sample, local.effective, local.degree_error)
+        return DistortionCurve(bandwidths, per_point, self.sample, local.effective, local.degree_error, self.weights)
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """What evaluation points count for; None if all count the same."""
+        return weights_at(self.engine.multiplicity, self.sample)
 
     def per_point(self, bandwidths: np.ndarray) -> np.ndarray:
         """‖H_i(ε) − I‖ (n, m) alone."""

@@ -71,6 +71,7 @@ def intrinsic_dimension(
     *,
     n_sample: int | None = 200,
     max_dim: int = 20,
+    sample_weight: Any = None,
     random_state: Any = None,
     metric: Metric = "euclidean",
     n_jobs: int | None = None,
@@ -90,6 +91,8 @@ def intrinsic_dimension(
         Number of random points that are asked; None takes all.
     max_dim : int, default 20
         The largest dimension considered.
+    sample_weight : array-like (n_points,), optional
+        How many points each row stands for: a point of weight 2 is a point given twice.
     random_state : int, RandomState or None
     metric : str or callable, default "euclidean"
         As for `geolap.distortion`.
@@ -109,7 +112,7 @@ def intrinsic_dimension(
     >>> print(geolap.intrinsic_dimension(noise, random_state=0).dimension)
     None
     """
-    points = points_of(X, metric)
+    points = points_of(X, metric, sample_weight=sample_weight)
     check_number("max_dim", max_dim, Integral, low=1)
     random_state = check_random_state(random_state)
     eps, selection = resolve_bandwidth(points, bandwidth, random_state=random_state, n_jobs=n_jobs)

@@ -26,6 +26,7 @@ from scipy.linalg.lapack import dpstrf
 from sklearn.metrics import pairwise_distances
 
 from .memory import require_memory
+from .multiplicity import weights_at
 from .pairs import ZERO, Pairs
 from .points import Points, check_shape, is_chunked, on_device, spread_rows, unit_above
 from .threads import in_order, one_blas_thread
@@ -60,7 +61,14 @@ _FAR = 0.8
 _IN_TRIANGLES, _BROKEN_BY, _MANY_BROKEN = 100, 1.5, 0.02
 
 
-def points_of(X: Any, metric: Metric | None = "euclidean", *, least: int = 3, keep_device: bool = False) -> Points:
+def points_of(
+    X: Any,
+    metric: Metric | None = "euclidean",
+    *,
+    least: int = 3,
+    keep_device: bool = False,
+    sample_weight: Any = None,
+) -> Points:
     """X checked, as points under a metric; what is one already stays as it is.
 
     Parameters
@@ -72,7 +80,11 @@ def points_of(X: Any, metric: Metric | None = "euclidean", *, least: int = 3, ke
         Fewest points.
     keep_device : bool
         Leave points on a GPU and dask arrays where they are.
+    sample_weight : array-like (n_points,), optional
+        How many points each row stands for.
     """
+    if sample_weight is not None:
+        return points_of(X, metric, least=least, keep_device=keep_device).weighted(sample_weight)
     if isinstance(X, Points):
         return X
     metric = checked_metric(metric)
@@ -234,8 +246,16 @@ class Distances(Points):
         """Root mean square of the distances; of those that are stored, where others are not known."""
         if self.partial:
             return 2.0 * float(np.sqrt(np.mean((self.given.data / self.unit) ** 2))) * self.unit
-        some, n = self.full if self.whole else self._some, len(self)
-        return float(np.sqrt(np.mean((some / self.unit) ** 2) * n / (n - 1))) * self.unit
+        if self.whole:
+            mean = np.average((self.full / self.unit) ** 2 @ self._shares, weights=self.multiplicity)
+        else:
+            mean = np.mean((self._some / self.unit) ** 2 @ self._shares)
+        return float(np.sqrt(mean * self.total / (self.total - 1.0))) * self.unit
+
+    @property
+    def _shares(self) -> np.ndarray:
+        """Of all points, what each row stands for."""
+        return np.full(len(self), 1.0 / len(self)) if self.multiplicity is None else self.multiplicity / self.total
 
     def sqdist(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         if self.whole:
@@ -288,8 +308,8 @@ class Distances(Points):
         if np.array_equal(rows, np.arange(len(self))):
             return self
         if self.metric != "precomputed":
-            return Distances(self.given[rows], metric=self.metric)
-        return Distances(self.given[rows][:, rows], metric=self.metric)
+            return Distances(self.given[rows], weights_at(self.multiplicity, rows), metric=self.metric)
+        return Distances(self.given[rows][:, rows], weights_at(self.multiplicity, rows), metric=self.metric)
 
     def inner(self, i: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """G about x_i of some other points (n, m), in units of `unit`²; distances that are not known are estimated."""

@@ -21,6 +21,7 @@ def distortion(
     working_dim: int = 1,
     n_sample: int | None = None,
     sample: Any = None,
+    sample_weight: Any = None,
     dual: bool = True,
     squared: bool = False,
     drift: float = 0.0,
@@ -50,6 +51,8 @@ def distortion(
         Number of random evaluation points; None takes all.
     sample : array-like of int, optional
         Row indices of the evaluation points, instead of random ones.
+    sample_weight : array-like (n_points,), optional
+        How many points each row stands for: a point of weight 2 is a point given twice.
     dual : bool, default True
         Compare H with I (GC); False compares H⁻¹ (GC⁻¹), for which an isolated point is infinitely far off.
     cutoff : float, optional
@@ -96,7 +99,7 @@ def distortion(
     ----------
     Perrault-Joncas & Meilă, Improved Graph Laplacian via Geometric Self-Consistency, arXiv:1406.0118.
     """
-    points = points_of(X, metric, keep_device=True)
+    points = points_of(X, metric, keep_device=True, sample_weight=sample_weight)
     bandwidths = check_bandwidths(bandwidths)
     spec = GraphSpec(
         renormalization=renormalization,

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from .consistency import Consistency, DistortionCurve
+from .multiplicity import quantile_of, total_of, weights_at
 from .neighborhoods import Neighborhoods
 from .search import (
     ROUGH_TOLERANCE,
@@ -48,7 +49,7 @@ _FINER = 3
 
 def least_distortion(
     problem: Consistency,
-    n_points: int,
+    n_points: float,
     *,
     n_first: int | None = None,
     neighborhoods: Callable[[float], Neighborhoods] | None = None,
@@ -64,8 +65,8 @@ def least_distortion(
     ----------
     problem : Consistency
         Its sample holds the evaluation points in the order in which they are asked.
-    n_points : int
-        N, of which the evaluation points are a sample.
+    n_points : float
+        N, of which the evaluation points are a sample; their weights together, if points have weights.
     n_first : int, optional
         Evaluation points in the scan; the others are asked only where minima compete.  By default all are in the scan.
     neighborhoods : callable, optional
@@ -84,15 +85,16 @@ def least_distortion(
     engine, n_first = problem.engine, n_first or len(problem.sample)
     first = problem.sample[:n_first]
     nearest = engine.nearest(first)
-    bandwidths = search_grid(engine, nearest, n_points)
+    weights = weights_at(engine.multiplicity, first)
+    bandwidths = search_grid(engine, nearest, n_points, weights)
     values = _Values(problem, bandwidths, smooth_sums)
     scan = values.at(first, bandwidths)
-    share = np.median(scan.effective_neighbors, axis=0) / n_points
-    bound = locality_bound(bandwidths, scan.effective_neighbors, n_points, max_share)
+    share = quantile_of(scan.effective_neighbors, 0.5, weights) / n_points
+    bound = locality_bound(bandwidths, scan.effective_neighbors, n_points, max_share, weights)
     if any_directions and neighborhoods is not None:
         problem, scan = _directions(problem, scan, values, neighborhoods, rule=rule, bound=bound)
         values.problem = problem
-    curve = Curve(bandwidths, scan.per_point)
+    curve = Curve(bandwidths, scan.per_point, weights)
     if n_first < len(problem.sample):
         curve = _asked(curve, values, rule=rule, bound=bound, random_state=random_state)
     sparing = n_first < len(problem.sample) or engine.estimates
@@ -111,7 +113,8 @@ def least_distortion(
     if status is Status.UPPER_END:  # that end is the bound itself
         bandwidth = bound
         curve = curve.joined(Curve(np.array([bound]), refined(np.array([bound]))))
-    level = _LEVEL if len(sample) == n_points or n_first == len(problem.sample) else _LEVEL_STOPPED
+    everyone = math.isclose(total_of(curve.weights, len(sample)), n_points)
+    level = _LEVEL if everyone or n_first == len(problem.sample) else _LEVEL_STOPPED
     interval = resampled_interval(curve, bandwidth, minima, rule=rule, bound=bound, random_state=random_state, level=level)
     if interval is not None:  # minima are known to the tolerance only
         low, high = interval
@@ -123,7 +126,7 @@ def least_distortion(
         low, high = interval
         if sum(m.clear and low <= m.bandwidth <= high for m in minima) > 1:
             status = Status.SEVERAL
-    if status in TURNING and falls_apart(nearest, bandwidth):
+    if status in TURNING and falls_apart(nearest, bandwidth, weights):
         status = Status.FALLS_APART
     return Selection(
         bandwidth=bandwidth,
@@ -144,6 +147,7 @@ def least_distortion(
             "per_point": curve.values,
             "effective_neighbors": scan.effective_neighbors,
             "degree_error": scan.degree_error,
+            "weights": curve.weights,
         },
     )
 
@@ -162,7 +166,7 @@ def _directions(
     From the minima of one direction, the lowest first, and from the bound: compare as many directions as most points see
     there, choose again, and look again, until what they see is what was compared.
     """
-    curve = Curve(scan.bandwidths, scan.per_point)
+    curve = Curve(scan.bandwidths, scan.per_point, scan.weights)
     minima = sorted((m for m in minima_of(curve, bound) if m.local), key=lambda m: m.score)
     tried = {1}
     for start in [*(m.bandwidth for m in minima), bound]:
@@ -171,7 +175,7 @@ def _directions(
             tried.add(seen)
             more = replace(problem, working_dim=seen)
             found = values.at(scan.sample, scan.bandwidths, more)
-            again = Curve(scan.bandwidths, found.per_point)
+            again = Curve(scan.bandwidths, found.per_point, scan.weights)
             bandwidth, status = choose(again, minima_of(again, bound), rule=rule, bound=bound)
             there = neighborhoods(bandwidth)
             if status in TURNING and there.vote == more.working_dim:
@@ -254,7 +258,7 @@ class _Values:
         values = np.full((len(sample), len(columns)), np.nan)
         for k, eps in enumerate(sorted(columns)):
             values[: len(columns[eps]), k] = columns[eps]
-        return Curve(np.array(sorted(columns)), values)
+        return Curve(np.array(sorted(columns)), values, weights_at(self.problem.engine.multiplicity, sample))
 
     def _row_sums(self, bandwidths: np.ndarray) -> np.ndarray | None:
         engine = self.problem.engine

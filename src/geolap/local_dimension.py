@@ -11,6 +11,7 @@ import numpy as np
 
 from .distances import Distances
 from .local_pca import largest_gap, local_singular_values, vote
+from .multiplicity import own_weight, quantile_of, weights_at
 from .neighborhoods import Neighborhoods
 from .points import Points
 
@@ -51,20 +52,22 @@ def neighborhoods_at(
     n_jobs : int, optional
     """
     sums = row_sums(bandwidth / np.sqrt([1.0, 2.0, 4.0]), sample)
-    W, W2, W4 = 1.0 + sums.T
+    weights = weights_at(points.multiplicity, sample)
+    W, W2, W4 = (own_weight(points.multiplicity, sample) + sums).T
     effective, spanning = W**2 / W2, W2**2 / W4
     joined = sums[:, 1] > 0
-    growth = float(np.median(2.0 * np.log2(sums[joined, 0] / sums[joined, 1]))) if joined.any() else 0.0
-    columns, rows = _columns(points, sample, float(np.median(effective)))
+    rates = 2.0 * np.log2(sums[joined, 0] / sums[joined, 1])
+    typical = float(quantile_of(effective, 0.5, weights))
+    columns, rows = _columns(points, sample, typical)
     scales = None if rho is None else rho[columns]
     some = points if len(columns) == len(points) else points.subset(columns)
-    nearest = int(np.clip(np.median(effective), _LEAST_NEAREST, _MOST_NEAREST if most is None else most))
+    nearest = int(np.clip(typical, _LEAST_NEAREST, _MOST_NEAREST if most is None else most))
     found = Neighborhoods(
         bandwidth=float(bandwidth),
-        effective=float(np.median(effective)),
-        spanning=float(np.median(spanning)),
-        uneven=(float(np.quantile(effective, 0.1)), float(np.quantile(effective, 0.9))),
-        growth=growth,
+        effective=typical,
+        spanning=float(quantile_of(spanning, 0.5, weights)),
+        uneven=(float(quantile_of(effective, 0.1, weights)), float(quantile_of(effective, 0.9, weights))),
+        growth=float(quantile_of(rates, 0.5, weights_at(weights, joined))) if joined.any() else 0.0,
         likelihood=_likelihood(some, rows, nearest),
         most=most,
     )
@@ -73,8 +76,8 @@ def neighborhoods_at(
     n_values = min(max_dim, points.shape[1]) + 1
     values = local_singular_values(some, rows, [bandwidth], n_values, rho=scales, most=most, n_jobs=n_jobs)[:, 0]
     per_point = largest_gap(values)
-    voted = vote(per_point)
-    share = float(np.mean(per_point == voted)) if voted else 0.0
+    voted = vote(per_point, weights)
+    share = float(np.average(per_point == voted, weights=weights)) if voted else 0.0
     return replace(found, vote=voted, share=share, per_point=per_point, singular_values=values)
 
 
@@ -91,14 +94,21 @@ def _columns(points: Points, sample: np.ndarray, effective: float) -> tuple[np.n
 
 def _likelihood(points: Points, rows: np.ndarray, k: int) -> float:
     """(k − 2) / Σ_j log(t_k / t_j) (Levina & Bickel, 2004), with sums averaged over points; duplicates are left out."""
-    logs = []
-    for some in np.array_split(rows, -(-len(rows) // 64)):
+    n = len(points)
+    m = np.ones(n) if points.multiplicity is None else points.multiplicity
+    k = min(k, int(points.total) - 1)
+    places = min(int(np.ceil(k / m.min())), n - 1)  # that hold the k nearest points
+    logs, weights = 0.0, 0.0
+    for some in np.array_split(rows, -(-len(rows) // 64)) if k > 2 else ():
         sqdist = points.sqdist(some)
         sqdist[sqdist == 0] = np.inf
-        k_here = min(k, sqdist.shape[1] - 1)
-        near = np.partition(sqdist, k_here - 1, axis=1)[:, :k_here]
-        near = near[np.isfinite(near).all(axis=1)]
-        if near.size and k_here > 2:
-            logs.append(0.5 * np.log(near.max(axis=1, keepdims=True) / near).sum(axis=1) / (k_here - 2))
-    mean = float(np.concatenate(logs).mean()) if logs else 0.0
-    return 1.0 / mean if mean > 0 else 0.0
+        near = np.argpartition(sqdist, places - 1, axis=1)[:, :places]
+        near = np.take_along_axis(near, np.argsort(np.take_along_axis(sqdist, near, axis=1), axis=1), axis=1)
+        counted = np.cumsum(m[near], axis=1) - m[near] < k
+        t = np.take_along_axis(sqdist, near, axis=1)
+        last = t[np.arange(len(some)), counted.sum(axis=1) - 1]
+        good = np.isfinite(last)
+        ratios = np.where(counted[good], last[good, None] / t[good], 1.0)
+        logs += 0.5 * m[some[good]] @ (m[near[good]] * np.log(ratios)).sum(axis=1) / (k - 2)
+        weights += m[some[good]].sum()
+    return weights / logs if logs > 0 else 0.0

@@ -34,10 +34,12 @@ def local_singular_values(
     """Leading singular values (n, m, n_values) of Z at the sampled points and bandwidths, in the unit of the data.
 
     With local scales ``rho`` (N,) the bandwidth of a pair is ε √(ρ_i ρ_j); ``most`` counts only so many nearest neighbors.
+    Of the points at a place, as many as its weight says have a row in Z.
     Where fewer points or features than ``n_values`` are in play, the rest are zero.
     """
     X, unit = points.coordinates if isinstance(points, Distances) else points.box, points.unit
     most = _MOST_BY_PRODUCTS if most is None and X is None else most
+    multiplicity = np.ones(len(points)) if points.multiplicity is None else points.multiplicity
     steps = ladders(in_unit(bandwidths, unit))
 
     def of(i: int) -> np.ndarray:
@@ -47,6 +49,7 @@ def local_singular_values(
         order = np.argsort(sqdist[0])[: None if most is None else most + 1]
         order = order[np.isfinite(sqdist[0, order])]  # others are not known
         sqdist = sqdist[:, order]
+        m = multiplicity[order]
         A = None if X is None else X[order] - X[i]
         inner = cast(Distances, points).inner(i, order, order) if A is None else np.empty(0)
         W = np.empty_like(sqdist)
@@ -54,13 +57,14 @@ def local_singular_values(
         for ladder in steps:
             for column, _, weights in ladder_weights(sqdist, ladder, W):
                 w = weights[0, : np.searchsorted(-weights[0], -_LEAST_WEIGHT, side="right")]
-                p = w / w.sum()
+                some, p = m[: len(w)], w / (m[: len(w)] @ w)
+                each, mean = np.sqrt(some) * p, some * p
                 if A is not None:
-                    Z = p[:, None] * (A[: len(p)] - p @ A[: len(p)])
+                    Z = each[:, None] * (A[: len(p)] - mean @ A[: len(p)])
                     gram = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
                 else:
                     G = inner[: len(p), : len(p)]
-                    gram = np.outer(p, p) * (G - (G @ p)[:, None] - G @ p + p @ G @ p)
+                    gram = np.outer(each, each) * (G - (G @ mean)[:, None] - G @ mean + mean @ G @ mean)
                 found = np.sqrt(np.maximum(np.linalg.eigvalsh(gram)[::-1][:n_values], 0.0))
                 values[column, : len(found)] = found
         return values
@@ -75,7 +79,8 @@ def largest_gap(values: np.ndarray) -> np.ndarray:
     return np.where(values[..., 0] > 0, gaps.argmax(axis=-1) + 1, 0)
 
 
-def vote(per_point: np.ndarray) -> int:
+def vote(per_point: np.ndarray, weights: np.ndarray | None = None) -> int:
     """The dimension most points vote for, points without neighbors (0) aside."""
-    votes = np.bincount(per_point[per_point > 0], minlength=2)
+    voting = per_point > 0
+    votes = np.bincount(per_point[voting], None if weights is None else weights[voting], minlength=2)
     return int(votes.argmax()) if votes.any() else 0

@@ -9,16 +9,17 @@ Points on a GPU (a torch tensor or a CuPy array) and dask arrays stay where they
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from mmap import mmap
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from .multiplicity import checked_multiplicity, total_of, weights_at
 from .threads import one_blas_thread
 
 __all__ = [
@@ -52,21 +53,26 @@ class Points:
     ----------
     given : ndarray, torch tensor or dask array (n_points, n_features)
         As the caller gave them, finite, their dtype kept.
+    multiplicity : ndarray (n_points,) or None
+        Weights: how many points each row stands for; None if one.
     engines : dict
         Engines over these points, by name and settings: rules that share points share them.
     """
 
     given: Any
+    multiplicity: np.ndarray | None = field(default=None, repr=False)
     engines: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, X: Any, *, least: int = 3, keep_device: bool = False) -> "Points":
-        """X as a 2-D array of finite real numbers with at least ``least`` distinct rows.
+    def of(cls, X: Any, *, least: int = 3, keep_device: bool = False, sample_weight: Any = None) -> "Points":
+        """X as a 2-D array of finite real numbers with at least ``least`` distinct rows, and their weights if there are any.
 
         Nothing is copied unless the input is not an array of numbers yet.  Points on a GPU are copied to the host, or with
         ``keep_device`` left there, as a torch tensor; a dask array is loaded, or left as it is, and so is a memory-mapped
         file of more than half a gigabyte, as a dask array (if dask is installed).
         """
+        if sample_weight is not None:
+            return cls.of(X, least=least, keep_device=keep_device).weighted(sample_weight)
         if isinstance(X, Points):
             return X
         if on_device(X):
@@ -85,6 +91,15 @@ class Points:
     @property
     def shape(self) -> tuple[int, int]:
         return self.given.shape
+
+    def weighted(self, sample_weight: Any) -> Self:
+        """The points with these weights."""
+        return replace(self, multiplicity=checked_multiplicity(sample_weight, len(self)), engines={})
+
+    @property
+    def total(self) -> float:
+        """The number of points, each counted as often as its weight says."""
+        return total_of(self.multiplicity, len(self))
 
     @cached_property
     def host(self) -> np.ndarray:
@@ -108,7 +123,7 @@ class Points:
         """Some of the points, in host memory."""
         if np.array_equal(rows, np.arange(len(self))) and isinstance(self.given, np.ndarray):
             return self
-        return Points(host_array(self.given[rows]))
+        return Points(host_array(self.given[rows]), weights_at(self.multiplicity, rows))
 
     def sqdist(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """Squared distances (n, m) from some points to others, all by default, in units of `unit`²."""
@@ -383,6 +398,8 @@ def in_unit(bandwidths: Any, unit: float) -> np.ndarray:
     return np.clip(np.asarray(bandwidths, dtype=float) / unit, 1e-150, 1e150)
 
 
-def root_mean_square_distance(X: np.ndarray) -> float:
-    """sqrt(mean over pairs of ‖x_i − x_j‖²), in closed form."""
-    return float(np.sqrt(2.0 * len(X) / (len(X) - 1) * X.var(axis=0).sum()))
+def root_mean_square_distance(X: np.ndarray, m: np.ndarray | None = None) -> float:
+    """sqrt(mean over pairs of ‖x_i − x_j‖²), in closed form, of points with weights m."""
+    n = total_of(m, len(X))
+    variance = np.average((X - np.average(X, axis=0, weights=m)) ** 2, axis=0, weights=m)
+    return float(np.sqrt(2.0 * n / (n - 1.0) * variance.sum()))

@@ -30,6 +30,7 @@ from .engines import make_engine
 from .graphs.neighbors import nearest_neighbors
 from .laplacian import LocalScale
 from .least_distortion import least_distortion
+from .multiplicity import weights_at
 from .points import as_points, host_array
 from .search import Curve, choose, minima_of
 from .search_range import locality_bound
@@ -145,15 +146,16 @@ def regional_scale(
     random_state = check_random_state(random_state)
     sample = check_n_sample(n_sample, len(points), random_state)
     problem = Consistency(make_engine(points, GraphSpec(n_jobs=n_jobs)), sample)
-    selection = least_distortion(problem, len(points), max_share=_MAX_SHARE, random_state=random_state)
+    selection = least_distortion(problem, points.total, max_share=_MAX_SHARE, random_state=random_state)
     values, effective = selection.details["per_point"], selection.details["effective_neighbors"]
     some = points.box[sample]
     _, others = nearest_neighbors(points.subset(sample), min(n_neighbors, len(sample)) - 1, n_jobs=n_jobs)
     regions = np.column_stack([np.arange(len(sample)), others])
     logs = np.empty(len(sample))
     for i, region in enumerate(regions):
-        curve = Curve(selection.bandwidths, values[region])
-        bound = locality_bound(selection.details["scanned"], effective[region], len(points), _MAX_SHARE)
+        weights = weights_at(problem.weights, region)
+        curve = Curve(selection.bandwidths, values[region], weights)
+        bound = locality_bound(selection.details["scanned"], effective[region], points.total, _MAX_SHARE, weights)
         bandwidth, _ = choose(curve, minima_of(curve, bound), rule=rule, bound=bound)
         logs[i] = np.log(bandwidth)
     smooth = logs[regions].mean(axis=1)

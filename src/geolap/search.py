@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .multiplicity import standard_error
 from .selection import Minimum, Status
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "refine",
     "resampled_choices",
     "resampled_interval",
-    "standard_error",
 ]
 
 # Bandwidths per factor of two in the scan.  Real curves are steep and have several minima; fewer steps would miss some.
@@ -37,11 +37,13 @@ _RIPPLE = 1e-9
 class Curve:
     """Bandwidths (m,), ascending, and values (n, m) whose column means are minimized.
 
-    The last rows of a column may be NaN: not known.  The first rows are known in every column, and all rows in some.
+    The last rows of a column may be NaN: not known.  The first rows are known in every column, and all rows in some.  Rows
+    may have ``weights`` (n,): a row of weight 2 is two rows.
     """
 
     bandwidths: np.ndarray
     values: np.ndarray
+    weights: np.ndarray | None = None
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -56,19 +58,26 @@ class Curve:
         """
         full = np.flatnonzero(self.rows == len(self.values))
         mean = np.empty(len(self.bandwidths))
-        mean[full] = self.values[:, full].mean(axis=0)
+        mean[full] = np.average(self.values[:, full], axis=0, weights=self.weights)
         for k in map(int, np.flatnonzero(self.rows < len(self.values))):
             beside = int(full[np.argmin(np.abs(np.log(self.bandwidths[full] / self.bandwidths[k])))])
             known = self.values[: self.rows[k]]
             finite = np.isfinite(mean[beside]) and np.isfinite(known[:, k]).all()
-            mean[k] = mean[beside] + self.difference(k, beside).mean() if finite else known[:, k].mean()
+            own = np.average(known[:, k], weights=self._of_rows(len(known)))
+            mean[k] = mean[beside] + self.difference(k, beside)[0] if finite else own
         return mean
 
-    def difference(self, k: int, other: int) -> np.ndarray:
-        """Values of column k above those of another one, in the rows that both have."""
+    def difference(self, k: int, other: int) -> tuple[float, float]:
+        """Mean of the values of column k above those of another one, in the rows that both have, and its standard error."""
         rows = min(self.rows[k], self.rows[other])
+        weights = self._of_rows(rows)
         with np.errstate(invalid="ignore"):
-            return self.values[:rows, k] - self.values[:rows, other]
+            above = self.values[:rows, k] - self.values[:rows, other]
+            return float(np.average(above, weights=weights)), standard_error(above, weights)
+
+    def _of_rows(self, rows: int) -> np.ndarray | None:
+        """The weights of the first rows."""
+        return None if self.weights is None else self.weights[:rows]
 
     def joined(self, other: "Curve") -> "Curve":
         """Both curves as one; where both have a column, the one with more rows."""
@@ -77,7 +86,8 @@ class Curve:
         bandwidths, values = np.concatenate([self.bandwidths, other.bandwidths]), np.concatenate(both, axis=1)
         order = np.lexsort([np.isnan(values).sum(axis=0), bandwidths])
         _, first = np.unique(bandwidths[order], return_index=True)
-        return Curve(bandwidths[order[first]], values[:, order[first]])
+        weights = (self if n == len(self.values) else other).weights
+        return Curve(bandwidths[order[first]], values[:, order[first]], weights)
 
 
 def log_grid(low: float, high: float, steps_per_octave: int = STEPS_PER_OCTAVE) -> np.ndarray:
@@ -164,7 +174,7 @@ def contenders(curve: Curve, *, rule: str = "global", bound: float = np.inf) -> 
     if rule == "first" or not minima:
         return minima
     best = min(minima, key=lambda k: mean[k])
-    above = {k: max(3.0 * standard_error(curve.difference(k, best)), 0.05 * abs(mean[best])) for k in minima}
+    above = {k: max(3.0 * curve.difference(k, best)[1], 0.05 * abs(mean[best])) for k in minima}
     return [k for k in minima if mean[k] - mean[best] <= above[k]]
 
 
@@ -217,7 +227,7 @@ def _all_minima(curve: Curve, bound: float) -> Iterator[Minimum]:
     mean = curve.mean
     for k in local_minima(mean):
         peak, depth = _barrier(mean, k)
-        noise = standard_error(curve.difference(peak, k)) if np.isfinite(depth) else 0.0
+        noise = curve.difference(peak, k)[1] if np.isfinite(depth) else 0.0
         local = bool(curve.bandwidths[k] <= bound)
         yield Minimum(float(curve.bandwidths[k]), float(mean[k]), float(depth), noise, local)
 
@@ -258,13 +268,8 @@ def choose(
 def _is_lower(curve: Curve, k: int, bandwidth: float) -> bool:
     """Whether the curve at point k is below that at the bandwidth by more than noise."""
     at = int(np.argmin(np.abs(curve.bandwidths - bandwidth)))
-    difference = curve.difference(at, k)
-    return bool(difference.mean() > 2.0 * standard_error(difference))
-
-
-def standard_error(values: np.ndarray) -> float:
-    """Standard error of the mean of the values; 0 for a single value."""
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+    mean, error = curve.difference(at, k)
+    return mean > 2.0 * error
 
 
 def resampled_interval(
@@ -305,12 +310,14 @@ def resampled_choices(
     if n < 2 or inside.size < 3 or np.log(bandwidth) not in known:
         return None
     log, values = np.log(curve.bandwidths[inside]), curve.values[:, inside]
-    counts = random_state.multinomial(n, np.full(n, 1.0 / n), size=n_resamples)
+    shares = np.full(n, 1.0 / n) if curve.weights is None else curve.weights / curve.weights.sum()
+    drawn = n if curve.weights is None else max(2, round(curve.weights.sum()))
+    counts = random_state.multinomial(drawn, shares, size=n_resamples)
     chosen = []
     nearby = np.flatnonzero(np.abs(log[:, None] - known).min(axis=1) < np.log(2.0) / STEPS_PER_OCTAVE * 2)
     if not nearby.size:
         return None
-    for mean in counts @ values / n:
+    for mean in counts @ values / drawn:
         low = np.flatnonzero((mean[1:-1] < mean[:-2]) & (mean[1:-1] <= mean[2:])) + 1
         low = np.intersect1d(low, nearby)
         if rule == "global":  # not a higher minimum in place of one that disappeared

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .engines import Engine
+from .multiplicity import quantile_of, weights_at
 from .search import log_grid
 from .sentences import Sentence
 
@@ -16,18 +17,20 @@ _NOT_ISOLATED = 0.05
 _FEWEST_NEIGHBORS = 4.0
 
 
-def falls_apart(nearest: np.ndarray, bandwidth: float) -> bool:
+def falls_apart(nearest: np.ndarray, bandwidth: float, weights: np.ndarray | None = None) -> bool:
     """Whether more than a tenth of the points whose nearest neighbors are that far away are isolated."""
-    return bool(np.mean(np.exp(-((nearest / bandwidth) ** 2)) < _ISOLATED) > 0.1)
+    isolated = np.exp(-((nearest / bandwidth) ** 2)) < _ISOLATED
+    return bool(np.average(isolated, weights=weights) > 0.1)
 
 
-def search_grid(engine: Engine, nearest: np.ndarray, n_points: int) -> np.ndarray:
+def search_grid(engine: Engine, nearest: np.ndarray, n_points: float, weights: np.ndarray | None = None) -> np.ndarray:
     """Bandwidths of ratio 2^(1/4) from ε_min to ε_max, given the distances from a sample to its nearest neighbors.
 
     ε_max is the root mean square distance.  ε_min: Σ_{j≠i} W_ij < γ is certain for a point whose nearest neighbor is at δ
     when N exp(−δ²/ε²) < γ, and must hold for all but a few of the sample.
     """
-    nearest = nearest[np.isfinite(nearest)]
+    joined = np.isfinite(nearest)
+    nearest = nearest[joined]
     if not nearest.size:
         raise ValueError(
             Sentence(
@@ -35,7 +38,7 @@ def search_grid(engine: Engine, nearest: np.ndarray, n_points: int) -> np.ndarra
                 "or raise {n_neighbors} above their number."
             )
         )
-    low = np.quantile(nearest, _NOT_ISOLATED) / np.sqrt(np.log(n_points / _ISOLATED))
+    low = quantile_of(nearest, _NOT_ISOLATED, weights_at(weights, joined)) / np.sqrt(np.log(n_points / _ISOLATED))
     high = engine.mean_distance()
     if not (np.isfinite(high) and low > np.finfo(float).tiny):
         raise ValueError(
@@ -45,13 +48,15 @@ def search_grid(engine: Engine, nearest: np.ndarray, n_points: int) -> np.ndarra
     return log_grid(low, high)
 
 
-def locality_bound(bandwidths: np.ndarray, effective: np.ndarray, n_points: int, max_share: float) -> float:
+def locality_bound(
+    bandwidths: np.ndarray, effective: np.ndarray, n_points: float, max_share: float, weights: np.ndarray | None = None
+) -> float:
     """The largest bandwidth at which neighborhoods are local: they hold at most this share of all points.
 
     ``effective`` (n, m) are effective neighbors of some points at the bandwidths; their median counts, and the bound is
     interpolated in log ε.
     """
-    share = np.median(effective, axis=0) / n_points
+    share = quantile_of(effective, 0.5, weights) / n_points
     max_share = max(max_share, _FEWEST_NEIGHBORS / n_points)
     if share[-1] <= max_share:
         return float(bandwidths[-1])

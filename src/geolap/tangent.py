@@ -44,10 +44,13 @@ _NO_WEIGHT = 1e-200
 _MOST_STEPS = 40
 
 
-def tangent_basis(A: np.ndarray, w: np.ndarray, dim: int) -> np.ndarray:
-    """Orthonormal rows (dim, r), leading first, from coordinates A (N, r) about the point and its weights ``w`` (N,)."""
-    p = w / w.sum()
-    Z = p[:, None] * (A - p @ A)
+def tangent_basis(A: np.ndarray, w: np.ndarray, dim: int, m: np.ndarray | float = 1.0) -> np.ndarray:
+    """Orthonormal rows (dim, r), leading first, from coordinates A (N, r) about the point and its weights ``w`` (N,).
+
+    Of m (N,) points at the same place, each has a row in Z.
+    """
+    p = w / (m * w).sum()
+    Z = (np.sqrt(m) * p)[:, None] * (A - (m * p) @ A)
     return np.linalg.eigh(Z.T @ Z)[1][:, : -dim - 1 : -1].T
 
 
@@ -244,7 +247,7 @@ class _InSpace:
 
 
 def gram_finder(
-    G: np.ndarray, spanning: np.ndarray, times: np.ndarray, dim: int
+    G: np.ndarray, spanning: np.ndarray, times: np.ndarray, copies: np.ndarray, dim: int
 ) -> Callable[[np.ndarray, np.ndarray, int], np.ndarray]:
     """A function that finds tangent coordinates at one evaluation point from inner products about it.
 
@@ -255,7 +258,9 @@ def gram_finder(
     spanning : ndarray (q,)
         Which these are, ascending.
     times : ndarray (q,)
-        How many points each of them stands for.
+        How many like it each of them stands for.
+    copies : ndarray (q,)
+        How many points are there, as weights count them already.
     dim : int
 
     Returns
@@ -271,7 +276,7 @@ def gram_finder(
         q = min(max(int(np.searchsorted(spanning, k)), dim), int(np.searchsorted(spanning, n)))
         inner, counted = G[:q][:, spanning[:q]], W[:, spanning[:q]] * times[:q]
         scale = np.sqrt(_scale(counted**2))
-        w = np.column_stack([np.sqrt(at_center) * scale, counted / np.sqrt(times[:q]) * scale[:, None]])
+        w = np.column_stack([np.sqrt(at_center) * scale, counted / np.sqrt(times[:q] * copies[:q]) * scale[:, None]])
         p = counted / (at_center + counted.sum(axis=1))[:, None]
         problem = _InPoints(np.arange(len(w)), w, p, inner=inner)
         along = problem.about_center((p @ inner)[:, None, :])

@@ -23,6 +23,7 @@ from .options import (
 from .preparing import (
     check_labels_given,
     check_outputs,
+    check_report,
     graph_parameters,
     read_points,
     selector_for,
@@ -77,10 +78,11 @@ def select(
 ) -> Answer:
     """Choose the kernel bandwidth ε of exp(−d²/ε²) for the points of a file."""
     check_outputs(run, file, metric=reading.metric, table=output, page=report)
+    check_report(report, reading)
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
     selector = selector_for(run, selecting, table.labels, reading.metric, n_neighbors=n_neighbors, cutoff=cutoff)
     tell_cost(run, table.points, selecting, reading.metric)
-    selection = selector.fit(table.points, table.labels).selection_
+    selection = selector.fit(table.points, table.labels, table.weights).selection_
     write_columns(run, output, {"bandwidth": selection.bandwidths, "score": selection.scores}, "curve")
     write_page(run, report, table, reading, selection=selection)
     return _selected(run, table, selection, output)
@@ -101,6 +103,7 @@ def compare(
 ) -> Answer:
     """Run all rules for a bandwidth side by side."""
     check_outputs(run, file, metric=reading.metric, table=output, page=report)
+    check_report(report, reading)
     check_labels_given(methods or (), labels)
     table = read_points(run, file, reading, labels)
     warn_of_pairs(run, len(table.points), methods)
@@ -110,6 +113,7 @@ def compare(
         table.points,
         methods or None,
         y=table.labels,
+        sample_weight=table.weights,
         random_state=run.seed,
         engine=engine,
         metric=reading.metric,
@@ -163,7 +167,8 @@ def embed(
     parameters |= {"disconnected": disconnected, "n_landmarks": n_landmarks}
     if diffusion_time is not None:
         parameters["diffusion_time"] = diffusion_time
-    mapping = (DiffusionMap if diffusion else LaplacianEigenmap)(n_components, **parameters).fit(table.points, table.labels)
+    mapping = (DiffusionMap if diffusion else LaplacianEigenmap)(n_components, **parameters)
+    mapping.fit(table.points, table.labels, table.weights)
     coordinates = {f"x{k + 1}": column for k, column in enumerate(mapping.embedding_.T)}
     write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})
     chosen: tuple[str, ...] = () if mapping.independence_ is None else mapping.independence_.reasons
@@ -211,7 +216,7 @@ def cluster(
 
     parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
     parameters |= {"min_share": min_share, "max_clusters": max_clusters}
-    clustering = LaplacianClustering(n_clusters, **parameters).fit(table.points, table.labels)
+    clustering = LaplacianClustering(n_clusters, **parameters).fit(table.points, table.labels, table.weights)
     found = clustering.labels_
     write_columns(run, output, {**_beside(table, labels, ["cluster"]), "cluster": found})
     sizes = np.bincount(found).tolist()
@@ -259,7 +264,7 @@ def classify(
     from ..validation import check_labels
 
     parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
-    classifier = LaplacianClassifier(**parameters).fit(table.points, table.labels)
+    classifier = LaplacianClassifier(**parameters).fit(table.points, table.labels, table.weights)
     found, given = classifier.transduction_, check_labels(table.labels, len(table.points))[1]
     probability = classifier.predict_proba(table.points)
     likely = np.where(given, 1.0, probability[np.arange(len(found)), np.searchsorted(classifier.classes_, found)])
@@ -310,7 +315,7 @@ def laplacian(
     from ..files import write_matrix
 
     parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
-    estimator = GraphLaplacian(**parameters, normalization=normalization).fit(table.points, table.labels)
+    estimator = GraphLaplacian(**parameters, normalization=normalization).fit(table.points, table.labels, table.weights)
     L = estimator.laplacian_
     write_matrix(output, L, bandwidth=estimator.bandwidth_, degrees=estimator.degrees_)
     nonzeros = int(L.nnz if hasattr(L, "nnz") else L.size)

@@ -95,6 +95,9 @@ class Reading:
         list[str] | None, _reading("Features to use: names, patterns (gene_*), positions (0:10).", "--columns", "-c")
     ] = None
     drop: Annotated[list[str] | None, _reading("Features to leave out, likewise.")] = None
+    weights: Annotated[
+        str | None, _reading("The column that says how many points each row stands for.", metavar="COLUMN")
+    ] = None
     index: Annotated[str | None, _reading("The column that names the rows; none if no column does.", metavar="COLUMN")] = (
         None
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_labels_given",
     "check_outputs",
+    "check_report",
     "graph_parameters",
     "read_points",
     "selector_for",
@@ -69,6 +70,12 @@ def write_page(run: Run, output: str | None, table: "Table", reading: Reading | 
     with replaced_file(output) as path:
         write_report(path, points, labels=table.labels, name=name, random_state=run.seed, **results)
     run.note(f"The report is in {output}.")
+
+
+def check_report(report: str | None, reading: Reading) -> None:
+    """A report looks at the points as they are."""
+    if report is not None and reading.weights is not None:
+        raise ValueError("A report is about points of weight 1; --weights was given with --report: leave out one of them.")
 
 
 def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, classes: bool = True) -> "Table":
@@ -169,8 +176,8 @@ def _standardized(table: "Table") -> "Table":
     X = np.array(given, dtype=float)
     largest = np.maximum(-X.min(axis=0), X.max(axis=0))
     np.ldexp(X, -np.frexp(largest)[1], out=X)  # powers of two round nothing, and then squares do not overflow
-    X = StandardScaler(copy=False).fit_transform(X)
-    constant = np.flatnonzero(X.std(axis=0) < 0.5)
+    X = StandardScaler(copy=False).fit_transform(X, sample_weight=table.weights)
+    constant = np.flatnonzero(np.average(X**2, axis=0, weights=table.weights) < 0.25)
     X[:, constant] = 0.0  # but for rounding they are
     notes = ["Every feature was scaled to mean 0 and standard deviation 1; bandwidths are in this unit."]
     if len(constant):

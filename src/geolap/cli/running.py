@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Exit", "Run", "Running", "on_interrupt", "printable"]
 
 _PANEL: dict[str, Any] = {"rich_help_panel": "Running"}
+# Parameters whose options are called otherwise.
+_OTHER_NAMES = {"random_state": "seed", "sample_weight": "weights"}
 
 
 class Exit(IntEnum):
@@ -122,7 +124,7 @@ class Run:
 
     def named(self, parameter: str, value: str | None = None) -> str:
         """A parameter, or a parameter at a value, as it is written in the shell; as in Python where it is no option."""
-        option = self._options.get({"random_state": "seed"}.get(parameter, parameter))
+        option = self._options.get(_OTHER_NAMES.get(parameter, parameter))
         if option is None:
             return python_name(parameter, value)
         return option if value in (None, "True") else f"{option} {value}"

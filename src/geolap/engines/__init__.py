@@ -48,13 +48,18 @@ def make_engine(
     """
     points = points_of(X, keep_device=True)
     full = (spec or GraphSpec()).filled()
+    name = engine_for(points.given, exact=full.exact) if full.engine == "auto" else full.engine
+    if points.multiplicity is not None and name in ("chunked", "device"):
+        raise ValueError(
+            f"Weights of points need points in the memory of the host; the {name} engine has them elsewhere: use "
+            "engine='auto', and pass X as a NumPy array."
+        )
     if is_chunked(points.given):
         return _chunked_engine(points.given, full, scale, pairs)
     if isinstance(points, Distances) and points.coordinates is None:
         return _engine_of_distances(points, full, scale, pairs)
     if pairs is not None:
         return SparseEngine(points, pairs, cutoff=full.cutoff, n_jobs=full.n_jobs, scale=scale)
-    name = engine_for(points.given, exact=full.exact) if full.engine == "auto" else full.engine
     if scale is not None:
         return _new_engine(points, name, full, scale)
     key = name, full.cutoff, full.n_jobs

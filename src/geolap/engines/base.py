@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from ..laplacian import LocalScale, density_weights
+from ..multiplicity import own_weight
 
 __all__ = ["NO_NEIGHBORS", "Engine", "ExactEngine", "LocalMetrics"]
 
@@ -28,7 +29,7 @@ class LocalMetrics:
     H : ndarray (n, m, d, d)
         Dual metrics in tangent coordinates, leading direction first.
     effective : ndarray (n, m)
-        Effective number of neighbors (Σ_j W_ij)² / Σ_j W_ij², including the point itself.
+        Effective number of neighbors (Σ_j W_ij)² / Σ_j W_ij², including the point itself and its copies.
     drift : ndarray (n, m)
         (2/ε_i) ‖Σ_j P_ij y_j‖ in tangent coordinates: 0 on a manifold, up to sampling noise.
     degree_error : ndarray (m,), optional
@@ -57,6 +58,7 @@ class Engine(Protocol):
     """Sums over all points."""
 
     estimates: bool  # whether degrees are estimated, by `local_metrics` itself, instead of summed over all pairs
+    multiplicity: np.ndarray | None  # weights of the points, which every sum over points has; None if all are 1
 
     def mean_distance(self) -> float:
         """Root mean square distance of all pairs, sqrt(2N/(N−1) · tr Cov), without visiting any pair."""
@@ -69,7 +71,7 @@ class Engine(Protocol):
     def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         """Σ_{j≠i} W_ij(ε) for the targets (all points by default) and every bandwidth (n, m), in one pass over pairs.
 
-        The point's own weight 1 is left out, so that small sums keep their digits.
+        The point's own weight is left out, so that small sums keep their digits; its copies are not.
         """
         ...
 
@@ -93,6 +95,7 @@ class ExactEngine(ABC):
     """An engine that sums degrees over all its pairs, and turns them into density weights (N, m) here."""
 
     estimates = False
+    multiplicity: np.ndarray | None = None
     _scale: LocalScale | None
 
     @abstractmethod
@@ -111,6 +114,6 @@ class ExactEngine(ABC):
         renormalization: float = 1.0,
     ) -> LocalMetrics:
         if degrees is None:
-            degrees = 1.0 + self.row_sums(bandwidths)
+            degrees = own_weight(self.multiplicity) + self.row_sums(bandwidths)
         density = density_weights(degrees, renormalization=renormalization, scale=self._scale)
         return self._metrics(sample, bandwidths, density, working_dim)

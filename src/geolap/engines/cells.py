@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice, takewhile
+from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -27,6 +28,7 @@ from tqdm.auto import tqdm
 from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
+from ..multiplicity import copies_of
 from ..points import PointsLike, as_points, in_unit, root_mean_square_distance, spread_pieces, spread_rows
 from ..threads import Scratch, in_order
 from .base import LocalMetrics
@@ -122,14 +124,16 @@ class CellsEngine:
         self._place = np.empty_like(self._order)  # the position of each of the caller's points here
         self._place[self._order] = np.arange(len(X))
         self._rho = np.ones(len(X)) if scale is None else scale.rho[self._order]
+        self.multiplicity = points.multiplicity
+        self._m = np.ones(len(X)) if points.multiplicity is None else points.multiplicity[self._order]
         self._scale, self._cutoff, self._seed = scale, cutoff, seed
         self._all: Columns | None = None
-        self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho))
+        self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho, self._m))
         self._known: dict[float, _Degrees] = {}
         self._n_jobs = n_jobs
 
     def mean_distance(self) -> float:
-        return root_mean_square_distance(self._X) * self._unit
+        return root_mean_square_distance(self._X, None if self.multiplicity is None else self._m) * self._unit
 
     def nearest(self, targets: np.ndarray) -> np.ndarray:
         def of(i: int) -> float:
@@ -147,9 +151,9 @@ class CellsEngine:
             share = self._share(spread_rows(len(self._X), CHECKED), eps)
             checked = list(self._checked(places, eps, share))
             cells = next((cells for cells, error in checked if error <= _ROW_SUM_ERROR), checked[-1][0])
-            sums[:, k] = self._sums(cells, places, eps) - 1.0
+            sums[:, k] = self._sums(cells, places, eps) - np.minimum(self._m[places], 1.0)
         back = self._place if targets is None else np.searchsorted(places, self._place[targets])
-        return np.maximum(sums, 0.0)[back]
+        return np.maximum(sums, copies_of(None if self.multiplicity is None else self._m, places))[back]
 
     def local_metrics(
         self,
@@ -295,21 +299,30 @@ class CellsEngine:
         starts = np.arange(len(places)) if separately else runs_of(places)
         rho = self._rho[places]
         sums = cells.sums(self._X[places], eps, starts, rho=rho, cutoff=self._cutoff, n_jobs=self._n_jobs)
-        return np.maximum(sums, 1.0)  # the weight of the point itself
+        return np.maximum(sums, self._m[places])  # the weight of the point itself
 
     def _by_moments(self, rows: _Rows, eps: float, dim: int, v: np.ndarray) -> LocalMetrics:
         places, columns = rows.places, rows.columns
         scratch = Scratch()
         v, rho = columns.padded(v, 0.0), None if self._scale is None else columns.padded(columns.rho, 1.0)
+        m = None if self.multiplicity is None else columns.padded(self._m[rows.sampled], 0.0)
 
         def of(row: tuple[int, np.ndarray, float]) -> np.ndarray:
             i, some, far = row
             scales = None if rho is None else self._rho[i] * rho
-            return row_moments(self._X[i], columns, some, far, v, eps, rho=scales, cutoff=self._cutoff, scratch=scratch)
+            settings: dict[str, Any] = {"rho": scales, "multiplicity": m, "cutoff": self._cutoff, "scratch": scratch}
+            return row_moments(self._X[i], columns, some, far, v, eps, **settings)
 
         tasks = in_order(of, zip(places, rows.runs, rows.reach, strict=True), n_jobs=self._n_jobs, label=None)
         found = [
-            metrics_from(np.array(list(islice(tasks, len(some)))), eps, dim, rho=self._rho[some], thinned=rows.thinned)
+            metrics_from(
+                np.array(list(islice(tasks, len(some)))),
+                eps,
+                dim,
+                rho=self._rho[some],
+                thinned=rows.thinned,
+                own=self._m[some],
+            )
             for some in np.split(places, range(_ROWS, len(places), _ROWS))  # moments are larger than metrics
         ]
         return LocalMetrics.joined(found, axis=0)
@@ -329,14 +342,15 @@ class CellsEngine:
                 sqdist.append(d2[:, inside])
             near, d2 = np.concatenate(seen), np.concatenate(sqdist, axis=1)
             row, column = np.nonzero(d2 == 0)
-            density_here: np.ndarray = np.bincount(row, v[near[column]], len(group))
+            m = self._m[sampled[near]]
+            density_here: np.ndarray = np.bincount(row, m[column] * v[near[column]], len(group))
             d2[row, column] = np.inf
             d2 /= rho[:, None] * columns.rho[near]
-            count = np.bincount(row, minlength=len(group))
-            units = own_columns(count, rows.thinned)
-            density_here *= units / np.maximum(count, 1)
+            count, own = np.bincount(row, m[column], len(group)), self._m[places[group]]
+            units = own_columns(count, rows.thinned, own)
+            density_here *= units / np.maximum(count, own)
             points = self._X[sampled[near]]
-            around = Around(origin, points, d2, v[near, None], units, density_here[:, None], rho)
+            around = Around(origin, points, d2, v[near, None], units, density_here[:, None], rho, m)
             return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
 
         groups = np.array_split(np.argsort(places), -(-len(places) // _GROUP))

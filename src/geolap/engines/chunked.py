@@ -50,6 +50,8 @@ _Plan = tuple[float, Cells, int]
 class ChunkedEngine:
     """Sums over the chunks of a dask array."""
 
+    multiplicity: np.ndarray | None = None
+
     def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, seed: int = 0) -> None:
         self._chunks = X.to_delayed().ravel()
         self._ends = np.cumsum([0, *X.chunks[0]])

@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 from ..kernel import gaussian
 from ..laplacian import LocalScale, transition
 from ..metric import drift, dual_metric
+from ..multiplicity import copies_of
 from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..tangent import tangent_basis
 from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
@@ -24,13 +25,15 @@ class DenseEngine(ExactEngine):
     ) -> None:
         points = as_points(X)
         self._X, self._unit = points.box, points.unit
+        self.multiplicity = points.multiplicity
+        self._m = np.ones(len(points)) if points.multiplicity is None else points.multiplicity
         self._scale = scale
         self._rho = np.ones(len(self._X)) if scale is None else scale.rho
         self._sqdist = cdist(self._X, self._X, "sqeuclidean") / (self._rho[:, None] * self._rho)
         self._cutoff = cutoff
 
     def mean_distance(self) -> float:
-        return root_mean_square_distance(self._X) * self._unit
+        return root_mean_square_distance(self._X, self.multiplicity) * self._unit
 
     def nearest(self, targets: np.ndarray) -> np.ndarray:
         sqdist = self._sqdist[targets]
@@ -38,28 +41,28 @@ class DenseEngine(ExactEngine):
 
     def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         rows = np.arange(len(self._X)) if targets is None else targets
-        return np.stack([self._others(eps)[rows].sum(axis=1) for eps in in_unit(bandwidths, self._unit)], axis=1)
+        return np.stack([self._neighbors(eps, rows) for eps in in_unit(bandwidths, self._unit)], axis=1)
 
     def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
         H = np.empty((len(sample), len(bandwidths), dim, dim))
         effective, drifts = (np.empty((len(sample), len(bandwidths))) for _ in range(2))
         for m, eps in enumerate(in_unit(bandwidths, self._unit)):
             W = self._weights(eps)[sample]
-            P = transition(W, density[:, m])
+            P = transition(W, self._m * density[:, m])
             for k, i in enumerate(sample):
                 A = self._X - self._X[i]
-                Y = tangent_basis(A, W[k], dim) @ A.T
+                Y = tangent_basis(A, W[k], dim, self._m) @ A.T
                 H[k, m] = dual_metric(Y, P[k], eps * self._rho[i])
                 drifts[k, m] = drift(Y, P[k], eps * self._rho[i])
-            isolated = self._others(eps)[sample].sum(axis=1) < NO_NEIGHBORS
+            isolated = self._neighbors(eps, sample) < NO_NEIGHBORS
             H[isolated, m], drifts[isolated, m] = 0.0, 0.0
-            effective[:, m] = W.sum(axis=1) ** 2 / (W**2).sum(axis=1)
+            effective[:, m] = (W @ self._m) ** 2 / (W**2 @ self._m)
         return LocalMetrics(H, effective, drifts)
 
     def _weights(self, eps: float) -> np.ndarray:
         return gaussian(self._sqdist, eps, cutoff=self._cutoff)
 
-    def _others(self, eps: float) -> np.ndarray:
+    def _neighbors(self, eps: float, rows: np.ndarray) -> np.ndarray:
         W = self._weights(eps)
         np.fill_diagonal(W, 0.0)
-        return W
+        return (W[rows] @ self._m[:, None] + copies_of(self.multiplicity, rows))[:, 0]

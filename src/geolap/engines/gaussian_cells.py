@@ -120,7 +120,7 @@ class Cells:
     ----------
     centers : ndarray (K, r)
     counts : ndarray (K,)
-        Points in each cell.
+        Points in each cell, by weight.
     variances : ndarray (K, r)
         Their variance in each coordinate.
     rho : ndarray (K,)
@@ -133,14 +133,15 @@ class Cells:
     rho: np.ndarray
 
     @classmethod
-    def of(cls, X: np.ndarray, n_cells: int, rho: np.ndarray | None = None) -> Self:
-        """Cells of points that are in the order of a k-d tree: a power of two, or one for each point."""
+    def of(cls, X: np.ndarray, n_cells: int, rho: np.ndarray | None = None, m: np.ndarray | None = None) -> Self:
+        """Cells of points, with weights m, that are in the order of a k-d tree: a power of two, or one for each point."""
+        m = np.ones(len(X)) if m is None else m
         if n_cells >= len(X):
-            return cls(X, np.ones(len(X)), np.zeros((1, X.shape[1])), np.ones(len(X)) if rho is None else rho)
+            return cls(X, m, np.zeros((1, X.shape[1])), np.ones(len(X)) if rho is None else rho)
         starts = branches(len(X), n_cells)
-        counts = np.diff(starts, append=len(X)).astype(float)
-        scale = None if rho is None else np.exp(np.add.reduceat(np.log(rho), starts) / counts)
-        return cls.from_sums(counts, np.add.reduceat(X, starts), np.add.reduceat(X * X, starts), scale)
+        counts, weighted = np.add.reduceat(m, starts), m[:, None] * X
+        scale = None if rho is None else np.exp(np.add.reduceat(m * np.log(rho), starts) / counts)
+        return cls.from_sums(counts, np.add.reduceat(weighted, starts), np.add.reduceat(weighted * X, starts), scale)
 
     @classmethod
     def from_sums(cls, counts: np.ndarray, sums: np.ndarray, squares: np.ndarray, rho: np.ndarray | None = None) -> Self:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..kernel import Ladder, ladder_weights, reach
 from ..metric import drift, dual_metric
+from ..multiplicity import weights_at
 from ..tangent import gram_finder, tangent_finder
 from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
@@ -41,11 +42,13 @@ class Around:
     density : ndarray (n, m)
         Density weights v_j.
     at_center : ndarray (c,)
-        Number of points at the place of each evaluation point, including itself.
+        Number of points at the place of each evaluation point, including itself and all copies.
     density_here : ndarray (c, m)
         The sum of their density weights.
     rho : ndarray (c,)
         Local scales of the evaluation points.
+    multiplicity : ndarray (n,) or None
+        Weights of the points; those of the points at the place of an evaluation point are in ``at_center`` already.
     inner : callable, optional
         ``(rows, columns) → G``, inner products about the evaluation point, of which there is one, where there are no
         coordinates.
@@ -58,6 +61,7 @@ class Around:
     at_center: np.ndarray
     density_here: np.ndarray
     rho: np.ndarray
+    multiplicity: np.ndarray | None = None
     inner: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
 
@@ -80,11 +84,15 @@ def metrics_around(
     order = order[: in_reach(max(ladder.bandwidths[0] for ladder in steps))]
     if not len(order):
         return LocalMetrics(H, effective, drifts)
+    m_sorted = weights_at(around.multiplicity, order)
     coordinates = _by_points(around, order, dim) if around.inner is None else _by_products(around, order, dim)
     for columns, epsilons, W in _weight_batches(sqdist, steps, in_reach, cutoff, scratch):
         b, _, n = W.shape
         k = in_reach(epsilons[0] / np.sqrt(2.0))  # squared weights are those of ε/√2
         W2 = np.square(W[:, :, :k], out=scratch.array("W2", (b, c, k)))
+        if m_sorted is not None:
+            W2 *= m_sorted[:k]
+            W *= m_sorted[:n]
         neighbors = W.sum(axis=2)
         total = around.at_center + neighbors
         effective[:, columns] = (total**2 / (around.at_center + W2.sum(axis=2))).T
@@ -124,7 +132,8 @@ def _by_products(around: Around, order: np.ndarray, dim: int) -> _Finder:
     # The nearest points, and some of the others, each for several.
     spanning = np.arange(n) if n <= _MOST_SPANNING else np.r_[: _MOST_SPANNING // 2, _MOST_SPANNING // 2 : n : _every(n)]
     times = np.where(spanning < _MOST_SPANNING // 2, 1, _every(n))
-    find = gram_finder(around.inner(order[spanning], order), spanning, times, dim)
+    copies = np.ones(len(spanning)) if around.multiplicity is None else around.multiplicity[order[spanning]]
+    find = gram_finder(around.inner(order[spanning], order), spanning, times, copies, dim)
 
     def coordinates(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> np.ndarray:
         return find(W[:, 0], np.repeat(around.at_center, len(W)), W2.shape[2])

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..kernel import gaussian
+from ..multiplicity import weights_at
 from ..threads import Scratch
 from .base import NO_NEIGHBORS, LocalMetrics
 from .gaussian_cells import Boxes
@@ -76,12 +77,12 @@ def n_moments(r: int) -> int:
     return 5 + 3 * r + 2 * r * r
 
 
-def own_columns(here: np.ndarray, thinned: float) -> np.ndarray:
+def own_columns(here: np.ndarray, thinned: float, own: float | np.ndarray = 1.0) -> np.ndarray:
     """The weight of an evaluation point and its duplicates, in units of a column that represents ``thinned`` points.
 
-    The point itself is only one point; duplicates are a sample like all others.
+    The point itself, of weight ``own``, represents no others; duplicates in other rows are a sample like all others.
     """
-    return np.maximum(here - 1.0, 0.0) + 1.0 / thinned
+    return np.maximum(here - own, 0.0) + own / thinned
 
 
 def row_moments(
@@ -93,27 +94,32 @@ def row_moments(
     eps: float,
     *,
     rho: np.ndarray | None = None,
+    multiplicity: np.ndarray | None = None,
     cutoff: float | None = None,
     scratch: Scratch,
 ) -> np.ndarray:
     """The sums (q,) of one evaluation point x (r,) over some runs of columns, up to the distance ``reach``.
 
-    ``density`` and ``rho``, the products ρ_i ρ_j of local scales, are given for all runs (n_runs, run).
+    ``density``, ``rho``, the products ρ_i ρ_j of local scales, and ``multiplicity``, the weights of points, are given for
+    all runs (n_runs, run).
     """
     A = columns.differences(x, runs, scratch)
     sqdist = np.einsum("nr,nr->n", A, A)
-    v = density[runs].ravel()
+    v, m = density[runs].ravel(), None if multiplicity is None else multiplicity[runs].ravel()
     scaled = sqdist.astype(np.float64) if rho is None else sqdist / rho[runs].ravel()
     seen = np.flatnonzero(sqdist <= reach**2)
     if 2 * len(seen) < len(sqdist):
-        A, sqdist, scaled, v = A[seen], sqdist[seen], scaled[seen], v[seen]
+        A, sqdist, scaled, v, m = A[seen], sqdist[seen], scaled[seen], v[seen], weights_at(m, seen)
     here = np.flatnonzero(sqdist == 0)
     W = gaussian(scaled, eps, cutoff=cutoff)
     W[here] = 0.0
-    W2, Wv = W * W, W * v
+    W2, count, density_here = W * W, len(here), v[here].sum()
+    if m is not None:
+        W, W2, count, density_here = m * W, m * W2, m[here].sum(), m[here] @ v[here]
+    Wv = W * v
     return np.concatenate(
         [
-            [len(here), v[here].sum(), W.sum(), W2.sum(), Wv.sum()],
+            [count, density_here, W.sum(), W2.sum(), Wv.sum()],
             W.astype(A.dtype) @ A,
             W2.astype(A.dtype) @ A,
             Wv.astype(A.dtype) @ A,
@@ -134,13 +140,22 @@ def _second(A: np.ndarray, weights: np.ndarray, scratch: Scratch) -> np.ndarray:
 
 
 def metrics_from(
-    moments: np.ndarray, eps: float, dim: int, *, rho: float | np.ndarray = 1.0, thinned: float = 1.0
+    moments: np.ndarray,
+    eps: float,
+    dim: int,
+    *,
+    rho: float | np.ndarray = 1.0,
+    thinned: float = 1.0,
+    own: float | np.ndarray = 1.0,
 ) -> LocalMetrics:
-    """Metrics at one bandwidth from the sums (n, q); each column represents ``thinned`` points."""
+    """Metrics at one bandwidth from the sums (n, q); each column represents ``thinned`` points.
+
+    ``own`` (n,) are the weights of the evaluation points, which represent no others.
+    """
     r = int(np.sqrt((moments.shape[1] - 5) / 2.0 + 0.5625) - 0.75 + 0.5)  # the inverse of `n_moments`
     here, density_here, s, s2, sv = moments[:, :5].T
-    units = own_columns(here, thinned)
-    here, density_here = units, density_here * units / np.maximum(here, 1.0)
+    units = own_columns(here, thinned, own)
+    here, density_here = units, density_here * units / np.maximum(here, own)
     first, first2, first_v, C, B = np.split(moments[:, 5:], [r, 2 * r, 3 * r, 3 * r + r * r], axis=1)
     C, B = C.reshape(-1, r, r), B.reshape(-1, r, r)
     offset = first / (here + s)[:, None]

@@ -13,6 +13,7 @@ from scipy import sparse
 from ..distances import Distances
 from ..kernel import Ladder, ladder_weights, ladders
 from ..laplacian import LocalScale
+from ..multiplicity import copies_of, weights_at
 from ..pairs import ZERO, Pairs
 from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..threads import Scratch, checkpoint, in_order
@@ -43,6 +44,8 @@ class SparseEngine(ExactEngine):
         self._points = points = as_points(X)
         self._X: np.ndarray | None = points.coordinates if isinstance(points, Distances) else points.box
         self._unit = points.unit
+        self.multiplicity = points.multiplicity
+        self._m = np.ones(len(points)) if points.multiplicity is None else points.multiplicity
         if not sparse.issparse(pairs.sqdist):  # a sparse matrix would lose zeros
             pairs = Pairs(sparse.csr_array(np.maximum(pairs.sqdist, ZERO)), pairs.unit)
         S: Any = pairs.sqdist
@@ -60,7 +63,7 @@ class SparseEngine(ExactEngine):
     def mean_distance(self) -> float:
         if isinstance(self._points, Distances):
             return self._points.mean_distance()
-        return root_mean_square_distance(self._points.box) * self._unit
+        return root_mean_square_distance(self._points.box, self.multiplicity) * self._unit
 
     def nearest(self, targets: np.ndarray) -> np.ndarray:
         apart = np.where(self._at_center, np.inf, self._sqdist.data)
@@ -74,17 +77,18 @@ class SparseEngine(ExactEngine):
         def of(first: int) -> np.ndarray:
             checkpoint()
             ends = S.indptr[first : first + _ROWS + 1]
-            sqdist = S.data[ends[0] : ends[-1]]
+            sqdist, m = S.data[ends[0] : ends[-1]], self._m[S.indices[ends[0] : ends[-1]]]
             sums = np.empty((len(ends) - 1, len(bandwidths)))
             W = np.empty_like(sqdist)
             for ladder in steps:
                 for column, _, weights in ladder_weights(sqdist, ladder, W, cutoff=self._cutoff):
-                    sums[:, column] = np.add.reduceat(weights, ends[:-1] - ends[0])
+                    sums[:, column] = np.add.reduceat(weights * m, ends[:-1] - ends[0])
             return sums
 
         starts = range(0, S.shape[0], _ROWS)
         label = f"degrees at {len(bandwidths)} bandwidths"
-        return np.concatenate(list(in_order(of, starts, n_jobs=self._n_jobs, label=label)))
+        sums = np.concatenate(list(in_order(of, starts, n_jobs=self._n_jobs, label=label)))
+        return sums + copies_of(self.multiplicity, slice(None) if targets is None else targets)
 
     def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
         steps = ladders(in_unit(bandwidths, self._unit))
@@ -115,9 +119,10 @@ class SparseEngine(ExactEngine):
             points,
             sqdist[None],
             density[others],
-            np.array([float(here.sum())]),
-            density[neighbors[here]].sum(axis=0)[None],
+            self._m[neighbors[here]].sum(keepdims=True),
+            (self._m[neighbors[here], None] * density[neighbors[here]]).sum(axis=0)[None],
             self._rho[i : i + 1],
+            weights_at(self.multiplicity, others),
             inner,
         )
         return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)

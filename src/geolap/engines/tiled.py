@@ -19,6 +19,7 @@ from scipy.spatial.distance import cdist
 
 from ..kernel import Ladder, ladder_weights, ladders, reach
 from ..laplacian import LocalScale
+from ..multiplicity import copies_of, weights_at
 from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..threads import Scratch, checkpoint, in_order
 from .base import ExactEngine, LocalMetrics
@@ -47,13 +48,16 @@ class TiledEngine(ExactEngine):
         self._blocks, self._order = blocks(X, _SIDE_OF_FEW if len(X) < 4096 else _SIDE_OF_MANY, rho)
         self._X = X[self._order]
         self._rho = np.ones(len(X)) if rho is None else rho[self._order]
+        self.multiplicity = points.multiplicity
+        m = weights_at(points.multiplicity, self._order)
+        self._m = np.ones(len(X)) if m is None else m
         self._place = np.argsort(self._order)  # the position of each of the caller's points here
         self._scale = scale
         self._cutoff = cutoff
         self._n_jobs = n_jobs
 
     def mean_distance(self) -> float:
-        return root_mean_square_distance(self._X) * self._unit
+        return root_mean_square_distance(self._X, None if self.multiplicity is None else self._m) * self._unit
 
     def nearest(self, targets: np.ndarray) -> np.ndarray:
         def of(group: np.ndarray) -> np.ndarray:
@@ -70,7 +74,7 @@ class TiledEngine(ExactEngine):
     def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         steps = ladders(in_unit(bandwidths, self._unit))
         if targets is not None:
-            return self._target_sums(steps, len(bandwidths), targets)
+            return self._target_sums(steps, len(bandwidths), targets) + copies_of(self.multiplicity, targets)
         sums = np.zeros((len(self._X), len(bandwidths)))
         pairs = [(I, J) for k, I in enumerate(self._blocks) for J in self._blocks[k:]]
 
@@ -85,7 +89,7 @@ class TiledEngine(ExactEngine):
             sums[I.rows] += along
             if J is not I:
                 sums[J.rows] += across
-        return sums[self._place]
+        return sums[self._place] + copies_of(self.multiplicity)
 
     def _tile_sums(
         self, I: Block, J: Block, steps: list[Ladder], n_bandwidths: int, scratch: Scratch
@@ -101,15 +105,14 @@ class TiledEngine(ExactEngine):
         if I is J:
             np.fill_diagonal(sqdist, np.inf)
         nearest = np.sqrt(sqdist.min())
-        ones_I, ones_J = np.ones(shape[0]), np.ones(shape[1])
         for ladder in steps:
             for column, eps, weights in ladder_weights(sqdist, ladder, W, cutoff=self._cutoff):
                 checkpoint()
                 if nearest > reach(eps):
                     break
-                along[:, column] = weights @ ones_J
+                along[:, column] = weights @ self._m[J.rows]
                 if I is not J:
-                    across[:, column] = ones_I @ weights
+                    across[:, column] = self._m[I.rows] @ weights
         return along, across
 
     def _target_sums(self, steps: list[Ladder], n_bandwidths: int, targets: np.ndarray) -> np.ndarray:
@@ -121,7 +124,7 @@ class TiledEngine(ExactEngine):
             W = np.empty_like(sqdist)
             for ladder in steps:
                 for column, _, weights in ladder_weights(sqdist, ladder, W, cutoff=self._cutoff):
-                    sums[:, column] = weights.sum(axis=1)
+                    sums[:, column] = weights @ self._m
             return sums
 
         result = np.empty((len(targets), n_bandwidths))
@@ -148,10 +151,12 @@ class TiledEngine(ExactEngine):
         sqdist = cdist(origin, self._X, "sqeuclidean")  # by differences: exact however close the points are
         row, place = np.nonzero(sqdist == 0)  # each point itself, and its duplicates
         density_here = np.zeros((len(group), density.shape[1]))
-        np.add.at(density_here, row, density[place])
+        np.add.at(density_here, row, self._m[place, None] * density[place])
         sqdist[row, place] = np.inf
         sqdist /= self._rho[group][:, None] * self._rho
-        around = Around(origin, self._X, sqdist, density, np.bincount(row).astype(float), density_here, self._rho[group])
+        at_center = np.bincount(row, self._m[place])
+        m = None if self.multiplicity is None else self._m
+        around = Around(origin, self._X, sqdist, density, at_center, density_here, self._rho[group], m)
         return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
 
     def _by_groups(

@@ -69,7 +69,8 @@ _PARAMETERS = """    renormalization : float, default 1.0
         Threads; None and −1 stand for every core that the process may use.  Does not change the result.
 """
 _NEIGHBORS = """    n_neighbors : int, optional
-        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).
+        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).  A point
+        with a weight is one neighbor.
 """
 _ATTRIBUTES = """    bandwidth_ : float
         ε
@@ -162,9 +163,10 @@ class GraphEstimator(BaseEstimator):
     def thinning_error_(self) -> float | None:
         return None if self._built.thinning is None else self._built.thinning.error
 
-    def _data(self, X: Any) -> Points:
-        """X checked."""
-        data = points_of(X, self.metric, keep_device=on_device(X))  # ε for points on a GPU is chosen there
+    def _data(self, X: Any, sample_weight: Any = None) -> Points:
+        """X checked, with weights."""
+        # ε for points on a GPU is chosen there, the graph built here.
+        data = points_of(X, self.metric, keep_device=on_device(X), sample_weight=sample_weight)
         validate_data(self, X, skip_check_array=True)
         return data
 

@@ -154,15 +154,17 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
     renormalization: float = DENSITY
     calibrate: bool = False  # clusters do not depend on the scale of L
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of the points X (n_points, n_features); y is used by methods that choose ε by labels.
+
+        ``sample_weight`` (n_points,) says how many points each row stands for.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        data = self._data(X)
+        data = self._data(X, sample_weight)
         n = data.shape[0]
         if self.n_clusters is not None and self.n_clusters > n:
             raise ValueError(
@@ -183,10 +185,10 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
         k, self.status_ = (self.n_clusters, ClusterStatus.GIVEN) if self.n_clusters else _number(strengths)
         self.strengths_ = {tried: strength for tried, (strength, _) in strengths.items()}
         labels = np.full(n, -1)
-        labels[core] = self._divided(eigenvalues, vectors, k, places[core])
+        labels[core] = self._divided(eigenvalues, vectors, k, places[core], graph.multiplicity)
         self._built, self.eigenvalues_ = built, eigenvalues
         self.n_outliers_ = int((labels < 0).sum())
-        self.labels_ = _ranked(_joined(labels, built))
+        self.labels_ = _ranked(_joined(labels, built), built.kernel.multiplicity)
         self.n_clusters_ = int(self.labels_.max()) + 1
         return self
 
@@ -245,14 +247,16 @@ class LaplacianClustering(ClusterMixin, GraphEstimator):
                 strengths[k] = max(found, strengths.get(k, found))
         return strengths
 
-    def _divided(self, eigenvalues: np.ndarray, vectors: np.ndarray, k: int, places: np.ndarray) -> np.ndarray:
+    def _divided(
+        self, eigenvalues: np.ndarray, vectors: np.ndarray, k: int, places: np.ndarray, multiplicity: np.ndarray | None
+    ) -> np.ndarray:
         """Clusters of the points of the core, −1 for outliers: parts until k are large enough, or else the k largest."""
         best = np.zeros(len(vectors), dtype=int)
         for tried in range(k, min(k + _SPARE, len(vectors)) + 1) if k > 1 else ():
             used = slice(tried + _BEYOND)
             soft = np.sqrt(eigenvalues[used] + max(eigenvalues[min(tried, len(eigenvalues)) - 1], _ZERO))
             means = KMeans(tried, n_init=10, random_state=0)  # the same every time
-            parts = _ranked(means.fit_predict(normalize(vectors[:, used] / soft)), places)
+            parts = _ranked(means.fit_predict(normalize(vectors[:, used] / soft), sample_weight=multiplicity), places)
             enough = (np.bincount(parts, places) >= self.min_share * places.sum() / k).sum() >= k
             if enough or tried == k:
                 best = parts

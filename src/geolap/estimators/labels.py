@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..graphs.build import BuiltGraph
 from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions, weights_of_graphs
+from ..multiplicity import total_of, weights_at
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
 from ..validation import check_classes, check_labels, check_number, check_values
 from .base import NEIGHBORS, GraphEstimator, documented
@@ -127,7 +128,8 @@ class _SmoothEstimator(GraphEstimator):
         """Fits of target (n, C) at the known points on every graph that counts, the best first."""
         graphs = self._graphs(data, y)
         fits = [self._smooth_fit(built, known, target, classes=classes) for built in graphs]
-        weights = weights_of_graphs(fits, len(known), classes=classes)
+        n = total_of(weights_at(graphs[0].kernel.multiplicity, known), len(known))
+        weights = weights_of_graphs(fits, n, classes=classes)
         found = [_Weighed(*each) for each in zip(graphs, fits, weights.tolist(), strict=True) if each[2] > _NO_WEIGHT]
         return tuple(sorted(found, key=lambda each: -each.weight))
 
@@ -206,17 +208,18 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     True
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the points X (n_points, n_features) and their classes y (n_points,).
 
-        −1 marks an unlabeled point; so do None and NaN, and "-1" among words.
+        −1 marks an unlabeled point; so do None and NaN, and "-1" among words.  ``sample_weight`` (n_points,) says how many
+        points, and labels, each row stands for.
 
         Returns
         -------
         self
         """
         self._check_settings()
-        data = self._data(X)
+        data = self._data(X, sample_weight)
         y, labeled = check_labels(y, data.shape[0])
         known = np.flatnonzero(labeled)
         names, index = _classes_of(y[known])
@@ -224,7 +227,8 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
         classes[known] = index
         self._fits = self._weighed(data, classes, known, signs_of(index, len(names)), classes=True)
         self._built, self._fit = self._fits[0].built, _together(self._fits)
-        self._sharpness = _fitted_sharpness(self._fit.left_out, index)
+        times = weights_at(self._built.kernel.multiplicity, known)
+        self._sharpness = _fitted_sharpness(self._fit.left_out, index, np.ones(len(known)) if times is None else times)
         found = self._fit.scores.argmax(axis=1)
         found[known] = index
         self.classes_, self.transduction_ = names, names[found]
@@ -279,15 +283,17 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     True
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the points X (n_points, n_features) and the values y (n_points,), NaN where unknown.
+
+        ``sample_weight`` (n_points,) says how many points, and values, each row stands for.
 
         Returns
         -------
         self
         """
         self._check_settings()
-        data = self._data(X)
+        data = self._data(X, sample_weight)
         y = check_values(y, data.shape[0])
         _check_needs_no_classes(self.bandwidth)
         known = np.flatnonzero(~np.isnan(y))
@@ -324,13 +330,13 @@ def _check_needs_no_classes(bandwidth: Any) -> None:
         )
 
 
-def _fitted_sharpness(left_out: np.ndarray, index: np.ndarray) -> float:
+def _fitted_sharpness(left_out: np.ndarray, index: np.ndarray, times: np.ndarray) -> float:
     """β of the softmax that makes the left-out labels most likely, with one more and one less of each, after Platt."""
-    n, n_classes = left_out.shape
-    smoothed = np.full((n, n_classes), 1.0 / (n + 2.0) / max(n_classes - 1, 1))
-    smoothed[np.arange(n), index] = (n + 1.0) / (n + 2.0)
+    n, n_classes = times.sum(), left_out.shape[1]
+    smoothed = np.full(left_out.shape, 1.0 / (n + 2.0) / max(n_classes - 1, 1))
+    smoothed[np.arange(len(index)), index] = (n + 1.0) / (n + 2.0)
 
     def loss(log_sharpness: float) -> float:
-        return -(smoothed * log_softmax(np.exp(log_sharpness) * left_out, axis=1)).sum()
+        return -(times @ (smoothed * log_softmax(np.exp(log_sharpness) * left_out, axis=1)).sum(axis=1))
 
     return float(np.exp(minimize_scalar(loss, bounds=np.log(_SHARPNESS), method="bounded").x))

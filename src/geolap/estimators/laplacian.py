@@ -55,15 +55,17 @@ class GraphLaplacian(GraphEstimator):
     _: KW_ONLY
     normalization: str = "random_walk"
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Build the Laplacian of the points X (n_points, n_features); y is used by methods that choose ε by labels.
+
+        ``sample_weight`` (n_points,) says how many points each row stands for.
 
         Returns
         -------
         self
         """
         check_choice("normalization", self.normalization, NORMALIZATIONS)
-        self._built = self._build(self._data(X), y)
+        self._built = self._build(self._data(X, sample_weight), y)
         graph = self._built.kernel
         self.degrees_ = graph.degrees
         self.transition_ = graph.transition().copy()  # its pattern is that of the weights, and not the user's to change

@@ -106,15 +106,17 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
     def landmarks_(self) -> np.ndarray | None:
         return self._built.landmarks
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the map of the points X (n_points, n_features); y is used by methods that choose ε by labels.
+
+        ``sample_weight`` (n_points,) says how many points each row stands for.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        built = self._build(self._data(X), y, n_landmarks=self.n_landmarks)
+        built = self._build(self._data(X, sample_weight), y, n_landmarks=self.n_landmarks)
         spectrum, self.coordinates_, self.independence_ = self._spectrum(built)
         loss = np.nan_to_num(built.kernel.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:])
         self._built, self._loss = built, loss  # 1 − eigenvalue of P, where ρ = 1; 0 for coordinates that do not exist
@@ -127,9 +129,9 @@ class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstim
             self.embedding_ = self.transform(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Find the map of the points X and return it, (n_points, n_components)."""
-        return self.fit(X, y).embedding_
+        return self.fit(X, y, sample_weight).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
         """Coordinates (n, n_components) of new points X (n, n_features) on the map, by Nyström extension.

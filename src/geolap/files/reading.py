@@ -40,6 +40,7 @@ def read_table(
     columns: Iterable[str] | None = None,
     drop: Iterable[str] | None = None,
     labels: str | None = None,
+    weights: str | None = None,
     index: str | None = None,
     header: bool | None = None,
     separator: str | None = None,
@@ -59,8 +60,9 @@ def read_table(
         One of the values of ``FORMATS``, by default told by the name or the first bytes; which array if there are several.
     columns, drop : sequence of str, optional
         Features to use, or to leave out: names, patterns (``gene_*``), ranges of positions (``0:10``).
-    labels, index : str, optional
-        The column of labels, or array of the same file, and the column that names the rows ("none" if no column does).
+    labels, weights, index : str, optional
+        The column of labels, or array of the same file, that of weights, which say how many points each row stands for, and
+        the column that names the rows ("none" if no column does).
     header, separator, decimal : bool, str, str, optional
         Of text: whether the first line names the columns, and what is between cells and in fractions; found by default.
     missing : {"error", "rows", "columns"}, default "error"
@@ -85,11 +87,11 @@ def read_table(
             separator = "\t" if format == "tsv" and separator is None else separator
             options = {"separator": separator, "decimal": decimal, "header": header}
         elif format in _ARRAYS:
-            options = {"array": array, "beside": [column for column in (labels, index) if column is not None]}
+            options = {"array": array, "beside": [column for column in (labels, weights, index) if column is not None]}
         frame = (in_another_process if format in ISOLATED else parsed)(source, format, limits, **options)
         if array is not None and frame.array is None:
             raise FileError(f"{source.name} holds one array; --array {array} was given: leave it out.")
-        choice: dict[str, Any] = {"columns": columns, "drop": drop, "labels": labels, "index": index}
+        choice: dict[str, Any] = {"columns": columns, "drop": drop, "labels": labels, "weights": weights, "index": index}
         return table_of(frame, source.name, format, **choice, missing=missing, classes=classes)
 
 

@@ -73,6 +73,7 @@ class Table:
     name: str
     format: str
     array: str | None = None  # which of the file's arrays the points are
+    weights: np.ndarray | None = None  # how many points each row stands for
 
 
 def table_of(
@@ -83,18 +84,21 @@ def table_of(
     columns: Iterable[str] | None = None,
     drop: Iterable[str] | None = None,
     labels: str | None = None,
+    weights: str | None = None,
     index: str | None = None,
     missing: str = "error",
     classes: bool = True,
 ) -> Table:
-    """Choose features, labels and row names, as `geolap.files.read_table` is asked to."""
+    """Choose features, labels, weights and row names, as `geolap.files.read_table` is asked to."""
     every, notes = frame.every_column(), list(frame.notes)
     target = None if labels is None else _one_of(labels, every, name)
     rows = None if index == "none" else _index_column(frame, every, index, target, name, notes)
     row_names = every[rows].values() if rows is not None else None if index == "none" else frame.row_names
     known = None if target is None else every[target].values()
     known = _classes(known, labels) if known is not None and classes else known
-    unwanted = {target, rows, *_some_of(drop or (), every, name)}
+    counting = None if weights is None else _one_of(weights, every, name)
+    counts = None if counting is None else _counts(every[counting], counting, name)
+    unwanted = {target, counting, rows, *_some_of(drop or (), every, name)}
     chosen = every if columns is None else _some_of(columns, every, name)
     features = _features({c: every[c] for c in chosen if c not in unwanted}, columns is not None, name, notes)
     if frame.block is not None and features == list(every)[: frame.block.shape[1]]:
@@ -116,6 +120,7 @@ def table_of(
         if missing == "rows":
             notes.append(f"{len(points) - len(good)} of {len(points)} rows with missing values were left out.")
             points, known = points[good], None if known is None else known[good]
+            counts = None if counts is None else counts[good]
             row_names = good if row_names is None else np.asarray(row_names, object)[good]
         else:
             left = sorted({*range(len(features))} - {*good})
@@ -123,7 +128,7 @@ def table_of(
             points, features = points[:, good], [features[k] for k in good]
     titles = None if frame.block is not None and frame.names is None else tuple(features)
     row_names = None if row_names is None else tuple(str(as_word(value)) for value in row_names)
-    return Table(points, titles, row_names, known, tuple(notes), name, format, frame.array)
+    return Table(points, titles, row_names, known, tuple(notes), name, format, frame.array, counts)
 
 
 def _features(chosen: dict[str, Column], asked: bool, name: str, notes: list[str]) -> list[str]:
@@ -199,6 +204,14 @@ def _index_column(
         return None
     notes.append(f"The first column{f', {title!r},' if title else ''} names the rows.")
     return title
+
+
+def _counts(column: Column, title: str, name: str) -> np.ndarray:
+    """Weights as numbers."""
+    try:
+        return np.asarray(column.values() if column.numbers is None else column.numbers, dtype=float)
+    except (TypeError, ValueError):
+        raise FileError(f"Weights must be numbers; column '{title}' of {name} holds others: name another column.") from None
 
 
 def _classes(values: np.ndarray, labels: str | None) -> np.ndarray:

@@ -19,6 +19,7 @@ from ..engines.cost import MOST_ENTRIES, graph_memory
 from ..kernel import gaussian
 from ..laplacian import LocalScale, density_weights
 from ..memory import require_memory
+from ..multiplicity import copies_of, own_weight
 from ..pairs import Pairs
 from ..points import Points, in_unit
 from ..selection import Selection
@@ -99,7 +100,15 @@ def build_graph(points: Points, skeleton: Skeleton, bandwidth: float, *, random_
     """The graph over all points at one bandwidth; chance decides only which pairs are stored where they are thinned."""
     spec = skeleton.spec
     pairs, cutoff, thinning = _stored(points, skeleton, bandwidth, random_state)
-    kernel = _kernel(pairs, bandwidth, spec, cutoff if thinning is None else None, skeleton.scale, dtype=points.dtype)
+    kernel = _kernel(
+        pairs,
+        bandwidth,
+        spec,
+        cutoff if thinning is None else None,
+        skeleton.scale,
+        multiplicity=points.multiplicity,
+        dtype=points.dtype,
+    )
     thinning = thinning and _as_found(thinning, pairs, kernel, spec.renormalization)
     return BuiltGraph(
         kernel,
@@ -120,8 +129,10 @@ def landmark_graph(
     starts = np.arange(n_landmarks + 1) * len(points) // n_landmarks
     places = starts[:-1] + check_random_state(random_state).randint(0, np.diff(starts))
     rows = np.sort(cKDTree(points.box, leafsize=8).indices[places])
-    degrees = skeleton.engine(points).row_sums(np.array([bandwidth]), rows)[:, 0] + float(spec.self_weights)
+    sums = skeleton.engine(points).row_sums(np.array([bandwidth]), rows)
+    degrees = (sums + float(spec.self_weights) * own_weight(points.multiplicity, rows))[:, 0]
     some = points.subset(rows)
+    degrees *= 1.0 if some.multiplicity is None else some.multiplicity
     if some.distinct(3) < 3:
         raise ValueError(
             Sentence(
@@ -134,7 +145,14 @@ def landmark_graph(
     part = replace(skeleton, scale=None if scale is None else LocalScale(scale.rho[rows], scale.intrinsic_dim))
     pairs, cutoff, thinning = _stored(some, part, bandwidth, random_state)
     kernel = _kernel(
-        pairs, bandwidth, spec, cutoff if thinning is None else None, part.scale, degrees=degrees, dtype=some.dtype
+        pairs,
+        bandwidth,
+        spec,
+        cutoff if thinning is None else None,
+        part.scale,
+        degrees=degrees,
+        multiplicity=some.multiplicity,
+        dtype=some.dtype,
     )
     thinning = thinning and _as_found(thinning, pairs, kernel, 0.0)
     dropped = _dropped_weight(some, kernel, cutoff, thinning is not None)
@@ -149,6 +167,7 @@ def _kernel(
     scale: LocalScale | None,
     *,
     degrees: np.ndarray | None = None,
+    multiplicity: np.ndarray | None = None,
     dtype: Any,
 ) -> KernelGraph:
     if not 1e-150 < bandwidth < 1e150 or bandwidth < 1e-140 * pairs.unit:
@@ -164,6 +183,7 @@ def _kernel(
         cutoff=cutoff,
         scale=scale,
         degrees=degrees,
+        multiplicity=multiplicity,
         dtype=np.float32 if dtype == np.float32 and 1e-15 < bandwidth < 1e15 else float,
     )
 
@@ -191,6 +211,14 @@ def _stored(
         return pairs, cutoff, None
     if spec.n_edges == "all":
         raise TooManyEntriesError(entries, cutoff, bandwidth)
+    if points.multiplicity is not None:
+        raise ValueError(
+            Sentence(
+                "Pairs are thinned where points have weights of 1; {sample_weight} was given, with {entries:.1e} pairs "
+                "within reach: set {n_neighbors} or {n_landmarks}, or a smaller bandwidth.",
+                entries=entries,
+            )
+        )
     sums = skeleton.engine(points).row_sums(bandwidth * np.array([1.0, WIDER]))
     density = density_weights(sums[:, 0] + 1.0, renormalization=spec.renormalization, scale=skeleton.scale)
     thinning = planned_thinning(
@@ -232,6 +260,10 @@ def _full_rows(
     with np.errstate(under="ignore"):
         W = gaussian(sqdist, eps)
     W[np.arange(len(rows)), rows] = 0.0
+    if points.multiplicity is not None:
+        W *= points.multiplicity
+        W[np.arange(len(rows)), rows] = copies_of(points.multiplicity, rows)[:, 0]
+        W *= points.multiplicity[rows][:, None]
     return eps, sqdist, W
 
 
@@ -246,5 +278,6 @@ def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, t
     if thinned:  # what is stored stands for all within the cut-off
         kept = W[sqdist <= (np.inf if cutoff is None else cutoff * eps) ** 2].sum()
     else:
-        kept = kernel.weights[rows].sum() - kernel.weights.diagonal()[rows].sum()
+        own = kernel.weights.diagonal()[rows] - W[np.arange(len(rows)), rows]  # without copies of the point
+        kept = kernel.weights[rows].sum() - own.sum()
     return float(np.clip(1.0 - kept / max(W.sum(), NO_NEIGHBORS), 0.0, 1.0))

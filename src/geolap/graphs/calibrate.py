@@ -47,7 +47,11 @@ def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
     joined = np.flatnonzero(graph.degrees > graph.weights.diagonal())
     if not points.whole or len(joined) < 3:
         return replace(graph, calibration=_untold(0.0))
-    order = np.random.default_rng(0).permutation(joined)[: _BATCH * _MOST_BATCHES]
+    rng, most = np.random.default_rng(0), min(_BATCH * _MOST_BATCHES, len(joined))
+    if graph.multiplicity is None:
+        order = rng.permutation(joined)[:most]
+    else:  # each as often as its weight says
+        order = rng.choice(joined, most, p=graph.multiplicity[joined] / graph.multiplicity[joined].sum())
     first, *others = np.array_split(order, -(-len(order) // _BATCH))
     walk = _Walk(graph, points)
     rows = walk.rows(first, _FEW_STEPS)
@@ -137,6 +141,12 @@ class _Walk:
         """The same for twice as many steps."""
         return self._walked(starts, 2 * len(rows)) if self.by_walkers else self.continued(rows, 2 * len(rows))
 
+    def held(self, R: Any) -> float:
+        """Share of all points that the walk has reached, (Σ p)²/Σ p² of N, in the median."""
+        m = np.ones(R.shape[1]) if self._graph.multiplicity is None else self._graph.multiplicity
+        squares = (R.multiply(R) if sparse.issparse(R) else R * R) @ (1.0 / m)
+        return float(1.0 / np.median(squares)) / m.sum()
+
     def singular_values(self, starts: np.ndarray, R: Matrix) -> np.ndarray:
         """Of the points about each start, weighted by the probability that the walk is there (n, q)."""
         values = np.zeros((len(starts), min(_MOST_DIRECTIONS, self._X.shape[1]) + 1))
@@ -185,7 +195,7 @@ def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix]) -> tuple[in
     Few steps see noise as directions, and many see curvature: both add to d.  After still more, all points see the same.
     """
     seen = [R for t, R in enumerate(rows, start=1) if t in (1, 2, 4, 8, 16)]
-    votes = [largest_gap(walk.singular_values(starts, R)) for R in seen if R is rows[0] or _held(R) <= _LOCAL]
+    votes = [largest_gap(walk.singular_values(starts, R)) for R in seen if R is rows[0] or walk.held(R) <= _LOCAL]
     agreed = [(vote(each), float(np.mean(each == vote(each)))) for each in votes]
     most = max(share for _, share in agreed)
     if most < _AGREED or agreed[0][0] == 0:
@@ -193,12 +203,6 @@ def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix]) -> tuple[in
     dim = min(d for d, share in agreed if share > _MAJORITY)
     shares = [float(np.mean(each == dim)) for each in votes]
     return dim, max(shares), shares[0]
-
-
-def _held(R: Any) -> float:
-    """Share of all points that the walk has reached, (Σ p)²/Σ p² of N, in the median."""
-    squares = R.multiply(R).sum(axis=1) if sparse.issparse(R) else np.einsum("nN,nN->n", R, R)
-    return float(1.0 / np.median(np.asarray(squares))) / R.shape[1]
 
 
 def _extrapolated(rates: np.ndarray) -> tuple[float, float]:

@@ -94,7 +94,7 @@ def extend(
         lost = ~(least < -np.log(NO_NEIGHBORS) * eps**2)
         with np.errstate(under="ignore"):
             # Relative to the nearest, so that no row vanishes.
-            W = gaussian(sqdist - np.where(lost, 0.0, least)[:, None], eps) * kernel.density[near]
+            W = gaussian(sqdist - np.where(lost, 0.0, least)[:, None], eps) * kernel.column_weights[near]
         lost |= W.sum(axis=1) == 0  # a training point without neighbors of its own has no density weight
         W[lost] = 0.0
         W[lost, closest[lost]] = 1.0

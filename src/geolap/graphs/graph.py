@@ -4,6 +4,10 @@ W (weights), d (degrees), v (density weights), W' = diag(v) W diag(v), d' (its d
 `geolap.laplacian`; and the symmetric relative of P, A = W'_ij / √(d'_i d'_j), whose eigenvalues are those of P.
 
 A point without neighbors stays in place: P_ii = 1, and L is zero in its row.
+
+Points of weights m make the graph in which the copies of each are one: it has the weights m_i W_ij m_j, with those between
+copies on the diagonal, m_i (m_i − 1), and m_i more with self-weights.  v is that of a copy, of degree d_i/m_i.  P takes the
+same steps between places, and the smooth eigenvectors, the same at all copies of a point, are those of the copies.
 """
 
 from collections.abc import Sequence
@@ -19,6 +23,7 @@ from ..calibration import Calibration, heat_eigenvalues
 from ..engines.base import NO_NEIGHBORS
 from ..laplacian import LocalScale, Matrix, density_weights, laplacian, log_density_weights, scaled_rows
 from ..memory import require_memory
+from ..multiplicity import weights_at
 from ..pairs import Pairs
 from ..validation import check_number
 
@@ -36,7 +41,7 @@ class KernelGraph:
     Attributes
     ----------
     weights : ndarray or csr_array (N, N)
-        W, symmetric.
+        W, symmetric; m_i W_ij m_j where points have weights.
     bandwidth : float
     degrees : ndarray (N,)
         Row sums of W; over landmarks, those of the graph over all points.
@@ -47,6 +52,8 @@ class KernelGraph:
     scale : LocalScale or None
     calibration : Calibration or None
         What L is divided by, if it was measured.
+    multiplicity : ndarray (N,) or None
+        m, the weights of the points; None if all are 1.
     """
 
     weights: Matrix
@@ -56,6 +63,7 @@ class KernelGraph:
     density_unit: float
     scale: LocalScale | None = None
     calibration: Calibration | None = None
+    multiplicity: np.ndarray | None = None
 
     @property
     def n_points(self) -> int:
@@ -65,6 +73,11 @@ class KernelGraph:
     def bandwidths(self) -> np.ndarray:
         """ε(x_i), one for each point."""
         return self.bandwidth * (np.ones(self.n_points) if self.scale is None else self.scale.rho)
+
+    @property
+    def column_weights(self) -> np.ndarray:
+        """m v, v over its unit: what a point counts for among the neighbors of a new one, beside the kernel."""
+        return self.density if self.multiplicity is None else self.multiplicity * self.density
 
     @property
     def factor(self) -> float:
@@ -90,17 +103,18 @@ class KernelGraph:
         """The graph of some points, whole components of this one: their degrees stay."""
         W = self.weights[rows][:, rows]
         scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.intrinsic_dim)
-        return replace(self, weights=W, degrees=self.degrees[rows], density=self.density[rows], scale=scale)
+        m = weights_at(self.multiplicity, rows)
+        return replace(self, weights=W, degrees=self.degrees[rows], density=self.density[rows], scale=scale, multiplicity=m)
 
     def renormalized(self) -> Matrix:
         """W' = diag(v) W diag(v)."""
         v = self.density_unit * self.density
-        return self._scaled(v, v)
+        return _scaled(self.weights, v, v)
 
     def transition(self) -> Matrix:
         """P, whose rows sum to 1."""
         isolated = self._sums == 0
-        P = self._scaled(self.density * _inverse(self._sums), self.density)
+        P = _scaled(self.weights, self.density * _inverse(self._sums), self.density)
         if isolated.any():
             stay = isolated.astype(P.dtype)
             P = P + (sparse.diags_array(stay, format="csr") if sparse.issparse(P) else np.diag(stay))
@@ -109,7 +123,7 @@ class KernelGraph:
     def symmetric(self) -> Matrix:
         """A = diag(d')^{−1/2} W' diag(d')^{−1/2}; rows of points without neighbors are zero."""
         root = self.density * np.sqrt(_inverse(self._sums))
-        return self._scaled(root, root)
+        return _scaled(self.weights, root, root)
 
     def laplacian(self, normalization: str = "random_walk") -> Matrix:
         """L = (4/ε²)(P − I)/c, or with A instead of P, or (4/ε²)(W' − diag d')/c; c = 1 unless the graph is calibrated."""
@@ -197,11 +211,12 @@ class KernelGraph:
         )
         return graph
 
-    def _scaled(self, rows: np.ndarray, columns: np.ndarray) -> Matrix:
-        W = self.weights
-        if sparse.issparse(W):
-            return scaled_rows(W, rows=rows, columns=columns)
+
+def _scaled(W: Matrix, rows: np.ndarray, columns: np.ndarray) -> Matrix:
+    """diag(rows) W diag(columns)"""
+    if isinstance(W, np.ndarray):
         return (W * np.multiply.outer(rows, columns)).astype(W.dtype, copy=False)
+    return scaled_rows(W, rows=rows, columns=columns)
 
 
 def kernel_graph(
@@ -213,26 +228,31 @@ def kernel_graph(
     cutoff: float | None = None,
     scale: LocalScale | None = None,
     degrees: np.ndarray | None = None,
+    multiplicity: np.ndarray | None = None,
     dtype: DTypeLike = float,
 ) -> KernelGraph:
-    """The graph over the given pairs (distances already over √(ρ_i ρ_j) where scales vary).
+    """The graph over the given pairs (distances already over √(ρ_i ρ_j) where scales vary), of points with these weights.
 
     ``degrees`` are the row sums of W, unless more points than those of the graph make them up.
     """
     W = pairs.weights(bandwidth, cutoff=cutoff, dtype=dtype)
-    if not self_weights:
+    m = np.ones(W.shape[0]) if multiplicity is None else multiplicity
+    if not self_weights or multiplicity is not None:
+        own = float(self_weights) * np.minimum(m, 1.0) + np.maximum(m - 1.0, 0.0)  # of a copy to all at its place
         if isinstance(W, np.ndarray):
-            np.fill_diagonal(W, 0.0)
+            np.fill_diagonal(W, own / m)
         else:
-            W.setdiag(0.0)
+            W.setdiag(own / m)
+    if multiplicity is not None:
+        W = _scaled(W, m, m)
     if degrees is None:
         degrees = np.asarray(W.sum(axis=1, dtype=float)).ravel()
     degrees = np.where(degrees > NO_NEIGHBORS, degrees, 0.0)
-    logs = log_density_weights(degrees, renormalization=renormalization, scale=scale)
+    logs = log_density_weights(degrees / m, renormalization=renormalization, scale=scale)
     with np.errstate(over="ignore", under="ignore"):
         unit = float(np.exp(logs.max())) if np.isfinite(logs.max()) else 1.0
-    density = density_weights(degrees, renormalization=renormalization, scale=scale)
-    return KernelGraph(W, float(bandwidth), degrees, density, unit, scale)
+    density = density_weights(degrees / m, renormalization=renormalization, scale=scale)
+    return KernelGraph(W, float(bandwidth), degrees, density, unit, scale, multiplicity=multiplicity)
 
 
 def _inverse(sums: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from ..distances import Distances, Metric, points_of
 from ..engines import make_engine
+from ..multiplicity import own_weight, quantile_of, weights_at
 from ..pairs import ZERO
 from ..points import Points, in_unit
 from ..shown import Carded
@@ -83,6 +84,7 @@ def graph_health(
     *,
     cutoff: float = 3.0,
     n_sample: int | None = 1000,
+    sample_weight: Any = None,
     random_state: Any = None,
     metric: Metric = "euclidean",
     n_jobs: int | None = None,
@@ -97,6 +99,9 @@ def graph_health(
         Points farther apart than ``cutoff``·ε are not joined.
     n_sample : int or None, default 1000
         Rows from which neighbors and nonzeros are estimated; None takes all.
+    sample_weight : array-like (n_points,), optional
+        How many points each row stands for.  Effective neighbors are those of the points given so often; components,
+        nonzeros and all else are those of the graph that is built, in which the copies of a point are one.
     random_state : int, RandomState or None
     metric : str or callable, default "euclidean"
         As for `geolap.distortion`.
@@ -113,14 +118,16 @@ def graph_health(
     >>> geolap.graph_health(X, 0.3).components
     1
     """
-    points = points_of(X, metric)
+    points = points_of(X, metric, sample_weight=sample_weight)
     eps = float(check_bandwidths(bandwidth)[0])
     spec = GraphSpec(cutoff=cutoff, n_jobs=n_jobs).filled()
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
     radius = float(spec.cutoff * in_unit([eps], points.unit)[0])
     labels = components_within(points, radius)
     sizes = np.bincount(labels)
-    sums, squares = 1.0 + make_engine(points, replace(spec, cutoff=None)).row_sums(eps / np.sqrt([1.0, 2.0]), sample).T
+    others = make_engine(points, replace(spec, cutoff=None)).row_sums(eps / np.sqrt([1.0, 2.0]), sample)
+    sums, squares = (own_weight(points.multiplicity, sample) + others).T
+    quantiles = quantile_of(sums**2 / squares, _QUANTILES, weights_at(points.multiplicity, sample))
     groups = np.array_split(sample, -(-len(sample) // 256))
     joined = sum(int((points.sqdist(rows) <= radius**2).sum()) for rows in groups)
     nonzeros = round(joined * len(points) / len(sample))
@@ -132,7 +139,7 @@ def graph_health(
         largest_component=int(sizes.max()),
         isolated=int((sizes == 1).sum()),
         duplicates=_duplicates(points),
-        effective_neighbors=tuple(float(q) for q in np.quantile(sums**2 / squares, _QUANTILES)),
+        effective_neighbors=tuple(float(q) for q in quantiles),
         nonzeros=nonzeros,
         bytes=nonzeros * (8 + index_bytes) + (len(points) + 1) * index_bytes,
     )

@@ -4,7 +4,8 @@
 
 over the p smoothest eigenvectors φ_k of the graph (after Zhou & Belkin 2011; the paper gives neither m, μ nor p).  With
 columns scaled by the penalty this is ridge regression, whose hat matrix is diagonal in singular vectors, so leaving one
-label out has a closed form: it is predicted by (f_i − h_ii y_i)/(1 − h_ii).
+label out has a closed form: it is predicted by (f_i − h_ii y_i)/(1 − h_ii).  The label of a point of weight m counts m
+times, and one of them is left out.
 
 Every setting (p, m, μ) is tried, and all count, each with the likelihood of its leave-one-out errors: e^(−mistakes) for
 classes, the Gaussian likelihood for numbers.  Taking only the best, on a hundred labels, is taking a lucky one.
@@ -16,6 +17,7 @@ from typing import Self
 
 import numpy as np
 
+from ..multiplicity import weights_at
 from ..pairs import Pairs
 from ..threads import one_blas_thread
 from .graph import KernelGraph, kernel_graph
@@ -82,6 +84,7 @@ def smooth_fit(
     sizes: Sequence[int] = SIZES,
     powers: Sequence[float] = POWERS,
     penalties: Sequence[float] | None = None,
+    multiplicity: np.ndarray | None = None,
 ) -> SmoothFit:
     """Fit target (n, C) on the labeled rows by smooth functions.
 
@@ -99,20 +102,23 @@ def smooth_fit(
         p and m to try.
     penalties : sequence, optional
         μ to try; by default some relative to the largest singular value.
+    multiplicity : ndarray (N,), optional
+        Weights of the points.
     """
-    rms = np.sqrt((Phi**2).mean(axis=0))
+    times = np.ones(len(labeled)) if multiplicity is None else multiplicity[labeled]
+    rms = np.sqrt(np.average(Phi**2, axis=0, weights=multiplicity))
     Phi = Phi / np.where(rms > 0, rms, 1.0)
     # Many small decompositions: on several BLAS threads they mostly wait for each other.
     with one_blas_thread:
         bases = [
-            _Basis.of(Phi[:, :p], eigenvalues[:p], m, labeled, target)
+            _Basis.of(Phi[:, :p], eigenvalues[:p], m, labeled, target, times)
             for p in sorted({min(size, Phi.shape[1]) for size in sizes})
             for m in powers
         ]
         settings = [(basis, float(mu)) for basis in bases for mu in (basis.penalties() if penalties is None else penalties)]
-        losses = [_losses(basis.left_out(mu), target, classes) for basis, mu in settings]
+        losses = [_losses(basis.left_out(mu), target, classes, times) for basis, mu in settings]
     tried = np.array([loss for loss, _ in losses], dtype=float)
-    weights = _weights(tried, len(labeled), classes)
+    weights = _weights(tried, float(times.sum()), classes)
     scores, left_out = np.zeros((len(Phi), target.shape[1])), np.zeros_like(target)
     for basis in bases:
         counted = [(mu, w) for (own, mu), w in zip(settings, weights, strict=True) if own is basis and w > _NO_WEIGHT]
@@ -133,12 +139,22 @@ class _Basis:
     s: np.ndarray
     Vt: np.ndarray
     target: np.ndarray
+    times: np.ndarray
 
     @classmethod
-    def of(cls, Phi: np.ndarray, eigenvalues: np.ndarray, power: float, labeled: np.ndarray, target: np.ndarray) -> Self:
+    def of(
+        cls,
+        Phi: np.ndarray,
+        eigenvalues: np.ndarray,
+        power: float,
+        labeled: np.ndarray,
+        target: np.ndarray,
+        times: np.ndarray,
+    ) -> Self:
         penalty = eigenvalues**power
         functions = Phi / np.sqrt(np.maximum(penalty, _LEAST_PENALTY * max(penalty.max(), 1e-8)))
-        return cls(power, functions, *np.linalg.svd(functions[labeled], full_matrices=False), target)
+        root = np.sqrt(times)[:, None]
+        return cls(power, functions, *np.linalg.svd(root * functions[labeled], full_matrices=False), target, times)
 
     def penalties(self) -> np.ndarray:
         """μ to try, relative to the largest singular value squared."""
@@ -146,20 +162,23 @@ class _Basis:
 
     def left_out(self, mu: float) -> np.ndarray:
         shrink = self.s**2 / (self.s**2 + mu)
-        h = ((self.U**2) @ shrink)[:, None]
-        return (self.U @ (shrink[:, None] * (self.U.T @ self.target)) - h * self.target) / np.maximum(1.0 - h, 1e-8)
+        h = ((self.U**2) @ shrink / np.maximum(self.times, 1.0))[:, None]
+        root = np.sqrt(self.times)[:, None]
+        f = self.U @ (shrink[:, None] * (self.U.T @ (root * self.target))) / root
+        return (f - h * self.target) / np.maximum(1.0 - h, 1e-8)
 
     def coefficients(self, mu: float) -> np.ndarray:
-        return self.Vt.T @ ((self.s / (self.s**2 + mu))[:, None] * (self.U.T @ self.target))
+        root = np.sqrt(self.times)[:, None]
+        return self.Vt.T @ ((self.s / (self.s**2 + mu))[:, None] * (self.U.T @ (root * self.target)))
 
 
-def _losses(left_out: np.ndarray, target: np.ndarray, classes: bool) -> tuple[float, float]:
+def _losses(left_out: np.ndarray, target: np.ndarray, classes: bool, times: np.ndarray) -> tuple[float, float]:
     """Mistakes, or squares; and squares, which decide between equal mistakes."""
-    squares = ((left_out - target) ** 2).mean()
-    return ((left_out.argmax(axis=1) != target.argmax(axis=1)).sum() if classes else squares), squares
+    squares = float(np.average(((left_out - target) ** 2).mean(axis=1), weights=times))
+    return (float(times @ (left_out.argmax(axis=1) != target.argmax(axis=1))) if classes else squares), squares
 
 
-def _weights(losses: np.ndarray, n: int, classes: bool) -> np.ndarray:
+def _weights(losses: np.ndarray, n: float, classes: bool) -> np.ndarray:
     least = losses.min()
     # exp(−mistakes), or the likelihood of normal errors with the variance of the best setting.
     log = least - losses if classes else -0.5 * n * (losses - least) / max(least, 1e-24)
@@ -167,7 +186,7 @@ def _weights(losses: np.ndarray, n: int, classes: bool) -> np.ndarray:
     return weights / weights.sum()
 
 
-def weights_of_graphs(fits: Sequence[SmoothFit], n: int, *, classes: bool) -> np.ndarray:
+def weights_of_graphs(fits: Sequence[SmoothFit], n: float, *, classes: bool) -> np.ndarray:
     """How much the fits of n labels on several graphs count: the settings of all graphs together are weighed."""
     weights = _weights(np.concatenate([fit.losses for fit in fits]), n, classes)
     return np.array([part.sum() for part in np.split(weights, np.cumsum([len(fit.losses) for fit in fits])[:-1])])
@@ -193,6 +212,8 @@ class SmoothFunctions:
         Which component each point of the whole graph belongs to.
     free : int
         How many of the functions, apart from the constant, cost nothing: one less than the components.
+    multiplicity : ndarray (n,) or None
+        Weights of these points.
     """
 
     rows: np.ndarray
@@ -200,6 +221,7 @@ class SmoothFunctions:
     eigenvalues: np.ndarray
     components: np.ndarray
     free: int
+    multiplicity: np.ndarray | None = None
 
     def fit(
         self,
@@ -212,18 +234,21 @@ class SmoothFunctions:
         penalties: Sequence[float] | None = None,
     ) -> SmoothFit:
         """Fit the target (n, C) at labeled points; points in other components get its mean."""
-        center = np.zeros(target.shape[1]) if classes else target.mean(axis=0)
+        own = np.searchsorted(self.rows, labeled)
+        mean = np.average(target, axis=0, weights=weights_at(self.multiplicity, own))
+        center = np.zeros(target.shape[1]) if classes else mean
         fit = smooth_fit(
             self.vectors,
             self.eigenvalues,
-            np.searchsorted(self.rows, labeled),
+            own,
             target - center,
             classes=classes,
             sizes=[size + self.free for size in sizes],
             powers=powers,
             penalties=penalties,
+            multiplicity=self.multiplicity,
         )
-        scores = np.tile(target.mean(axis=0), (len(self.components), 1))
+        scores = np.tile(mean, (len(self.components), 1))
         scores[self.rows] = fit.scores + center
         unreached = len(self.components) - len(self.rows)
         return replace(fit, scores=scores, n_components=int(self.components.max()) + 1, n_unreached=unreached)
@@ -237,7 +262,8 @@ def smooth_functions(graph: KernelGraph, labeled: np.ndarray, size: int, *, n_jo
     part = graph if len(rows) == graph.n_points else graph.restricted(rows)
     own = np.unique(components[rows], return_inverse=True)[1]
     spectrum = smooth_spectrum(part, min(size + free, len(rows)), components=own, n_jobs=n_jobs)
-    return SmoothFunctions(rows, spectrum.vectors, graph.bandwidth**2 / 4.0 * spectrum.eigenvalues, components, free)
+    eigenvalues = graph.bandwidth**2 / 4.0 * spectrum.eigenvalues
+    return SmoothFunctions(rows, spectrum.vectors, eigenvalues, components, free, part.multiplicity)
 
 
 def predicted_classes(
@@ -247,6 +273,7 @@ def predicted_classes(
     classes: Sequence[np.ndarray],
     *,
     size: int = 60,
+    multiplicity: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> Iterator[np.ndarray]:
     """Predicted classes (N,) from integer classes of each of several sets of labeled rows, one graph for all.
@@ -254,7 +281,7 @@ def predicted_classes(
     ``labeled`` and ``classes`` are sequences of arrays; yields one prediction for each.  Self-weights are dropped before
     the renormalization: with them, a graph in many dimensions is nearly the identity at ε̂.
     """
-    graph = kernel_graph(pairs, bandwidth, self_weights=False)
+    graph = kernel_graph(pairs, bandwidth, self_weights=False, multiplicity=multiplicity)
     functions = smooth_functions(graph, np.concatenate(labeled), size, n_jobs=n_jobs)
     for rows, known in zip(labeled, classes, strict=True):
         yield functions.fit(rows, signs_of(known, known.max() + 1), classes=True).scores.argmax(axis=1)

@@ -156,7 +156,7 @@ def graph_components(graph: KernelGraph) -> np.ndarray:
     else:
         joined = sparse.csr_array(graph.transition() > _NO_EDGE)
     _, labels = connected_components(joined, directed=False)
-    rank = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))
+    rank = np.argsort(np.argsort(-np.bincount(labels, graph.multiplicity), kind="stable"))
     return rank[labels]
 
 

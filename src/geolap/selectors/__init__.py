@@ -1,6 +1,7 @@
 """Ways to choose ε, one file each, all with the same face: ``fit(X, y=None)`` → ``bandwidth_``, ``selection_``."""
 
 from copy import copy
+from dataclasses import replace
 from importlib import import_module
 from numbers import Real
 from typing import Any
@@ -46,7 +47,7 @@ def selector_named(name: Any, *, what: str = "method", **params: Any) -> Bandwid
     return METHODS[rule](**{**own, **params})
 
 
-def select_bandwidth(X: Any, method: str = "gc", *, y: Any = None, **params: Any) -> Selection:
+def select_bandwidth(X: Any, method: str = "gc", *, y: Any = None, sample_weight: Any = None, **params: Any) -> Selection:
     """Choose a kernel bandwidth for the points X by the named method.
 
     Parameters
@@ -57,6 +58,8 @@ def select_bandwidth(X: Any, method: str = "gc", *, y: Any = None, **params: Any
         `Semigroup`, `MultiscaleSVD`, `LocalContinuity`, `SingerRate`, `MedianDistance` or `NeighborDistance`.
     y : array-like (n_points,), optional
         Labels, for methods that use them.
+    sample_weight : array-like (n_points,), optional
+        How many points each row stands for: a point of weight 2 is a point given twice.
     **params
         Parameters of the method's class.
 
@@ -71,7 +74,7 @@ def select_bandwidth(X: Any, method: str = "gc", *, y: Any = None, **params: Any
     >>> geolap.select_bandwidth(X, working_dim=2, random_state=0).method
     'gc'
     """
-    return selector_named(method, **params).fit(X, y).selection_
+    return selector_named(method, **params).fit(X, y, sample_weight).selection_
 
 
 def checked_bandwidth(bandwidth: Any) -> float:
@@ -111,5 +114,5 @@ def resolve_bandwidth(
         selection = selector.select(points, y, skeleton=skeleton)
     else:
         known = isinstance(points, Distances) or isinstance(points.given, np.ndarray)
-        selection = selector.select(points if known else Points(points.host), y)
+        selection = selector.select(points if known else replace(points, given=points.host, engines={}), y)
     return selection.bandwidth, selection

@@ -13,6 +13,7 @@ from ..judgment import judged
 from ..points import Points
 from ..search import Curve, choose, minima_of, resampled_interval
 from ..selection import Selection
+from ..sentences import Sentence
 
 __all__ = ["BandwidthSelector", "least_of"]
 
@@ -27,6 +28,7 @@ class BandwidthSelector(BaseEstimator):
     needs_labels: ClassVar[bool] = False
     needs_all_pairs: ClassVar[bool] = True  # whether those of nearest points are not enough
     keeps_device: ClassVar[bool] = False  # whether points on a GPU are used there
+    takes_weights: ClassVar[bool] = True  # whether points may have weights
 
     _: KW_ONLY
     metric: Metric | None = None
@@ -38,14 +40,16 @@ class BandwidthSelector(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Choose the bandwidth for the points X (n_points, n_features); y is used by methods that need labels.
+
+        ``sample_weight`` (n_points,) says how many points each row stands for.
 
         Returns
         -------
         self
         """
-        points = points_of(X, self.metric, keep_device=self.keeps_device)
+        points = points_of(X, self.metric, keep_device=self.keeps_device, sample_weight=sample_weight)
         validate_data(self, X, skip_check_array=True)
         self.selection_ = self.select(points, y)
         self.bandwidth_ = self.selection_.bandwidth
@@ -57,6 +61,14 @@ class BandwidthSelector(BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} compares all pairs; of {len(points)} points that are known by their distances only "
                 "those of the nearest are, or are stored: use GeometricConsistency or NeighborDistance, or fewer points."
+            )
+        if points.multiplicity is not None and not self.takes_weights:
+            raise ValueError(
+                Sentence(
+                    "{kind} counts neighbors one by one, which must have weights of 1; {sample_weight} was given: leave it "
+                    "out, or use another method, such as gc.",
+                    kind=type(self).__name__,
+                )
             )
         return judged(self._select(points, y), points, n_jobs=self.n_jobs)
 

@@ -103,6 +103,7 @@ def compare_bandwidths(
     methods: Sequence[str] | None = None,
     *,
     y: Any = None,
+    sample_weight: Any = None,
     random_state: Any = None,
     engine: str = "auto",
     metric: Metric = "euclidean",
@@ -117,6 +118,8 @@ def compare_bandwidths(
         Names of methods of `select_bandwidth`; by default all that work without labels, and those with labels if y is given.
     y : array-like (n_points,), optional
         Labels, −1 for unlabeled points.
+    sample_weight : array-like (n_points,), optional
+        How many points each row stands for; methods that cannot tell are then left out by default.
     random_state : int, RandomState or None
     engine : str, default "auto"
         Of methods that have one, `GeometricConsistency`.
@@ -138,12 +141,14 @@ def compare_bandwidths(
     >>> [row["method"] for row in comparison.as_dicts()]
     ['gc', 'median']
     """
-    points = points_of(X, metric)
+    points = points_of(X, metric, sample_weight=sample_weight)
     if methods is None:
         methods = [
             name
             for name, rule in METHODS.items()
-            if (y is not None or not rule.needs_labels) and (points.whole or not rule.needs_all_pairs)
+            if (y is not None or not rule.needs_labels)
+            and (points.whole or not rule.needs_all_pairs)
+            and (points.multiplicity is None or rule.takes_weights)
         ]
     if isinstance(methods, str) or not isinstance(methods, Iterable):
         raise TypeError(f"methods must be a list of names, such as ['gc', 'knn']; {methods!r} was given.")

@@ -18,6 +18,7 @@ from sklearn.utils import Tags, check_random_state
 from ..engines import make_engine
 from ..graphs.neighbors import all_pairs
 from ..graphs.smooth_regression import predicted_classes
+from ..multiplicity import weights_at
 from ..points import Points, spread_rows
 from ..search_range import falls_apart, search_grid
 from ..selection import Selection, Status
@@ -32,7 +33,8 @@ __all__ = ["CrossValidation", "label_folds", "middle_of_least"]
 class CrossValidation(BandwidthSelector):
     """Choose the bandwidth by cross-validation of the Laplacian classifier (the paper's CV).
 
-    ``fit`` needs labels: classes as integers from 0, −1 for unlabeled points.
+    ``fit`` needs labels: classes as integers from 0, −1 for unlabeled points.  The copies of a point with a
+    weight stay together in a fold.
 
     Parameters
     ----------
@@ -89,6 +91,7 @@ class CrossValidation(BandwidthSelector):
         others = random_state.permutation(np.flatnonzero(classes < 0))[:room]
         kept = np.sort(np.concatenate([labeled, others]))
         points, classes = points.subset(kept), classes[kept]
+        m = points.multiplicity
         labeled = np.flatnonzero(classes >= 0)
         folds = label_folds(classes[labeled], self.n_folds, self.n_repeats, random_state.randint(2**31))
         train = [labeled[inside] for inside, _ in folds]
@@ -99,14 +102,19 @@ class CrossValidation(BandwidthSelector):
 
         def error(log_bandwidth: np.ndarray) -> float:
             eps = float(np.exp(log_bandwidth.item()))
-            predictions = predicted_classes(pairs, eps, train, [classes[rows] for rows in train], n_jobs=self.n_jobs)
-            wrong = [np.mean(p[rows] != classes[rows]) for p, rows in zip(predictions, test, strict=True)]
+            known = [classes[rows] for rows in train]
+            predictions = predicted_classes(pairs, eps, train, known, multiplicity=m, n_jobs=self.n_jobs)
+            wrong = [
+                np.average(p[rows] != classes[rows], weights=weights_at(m, rows))
+                for p, rows in zip(predictions, test, strict=True)
+            ]
             tried[eps] = float(np.mean(wrong))
             return tried[eps]
 
         engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
-        nearest = engine.nearest(spread_rows(len(points), 1000))
-        grid = np.log(search_grid(engine, nearest, len(points))[[0, -1]])
+        some = spread_rows(len(points), 1000)
+        nearest, weights = engine.nearest(some), weights_at(m, some)
+        grid = np.log(search_grid(engine, nearest, points.total, weights)[[0, -1]])
         dual_annealing(
             error, [tuple(grid)], maxfun=self.n_evaluations, no_local_search=True, rng=random_state.randint(2**31)
         )
@@ -119,7 +127,7 @@ class CrossValidation(BandwidthSelector):
             scores=scores,
             minima=(),
             interval=None,
-            status=Status.FALLS_APART if falls_apart(nearest, bandwidth) else status,
+            status=Status.FALLS_APART if falls_apart(nearest, bandwidth, weights) else status,
             method="cv",
             details={"n_labeled": len(labeled)},
         )

@@ -15,6 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
 from ..distances import Distances
+from ..multiplicity import copies_of, own_weight, quantile_of, weights_at
 from ..points import Points
 from ..selection import Selection, Status
 from ..threads import thread_count
@@ -53,16 +54,22 @@ class MedianDistance(BandwidthSelector):
 
     def _select(self, points: Points, y: Any = None) -> Selection:
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
-        distances = np.sqrt(points.sqdist(sample)) * points.unit
-        distances = np.delete(distances.ravel(), np.arange(len(sample)) * len(points) + sample)
-        bandwidth = float(np.median(distances))
+        distances, weights = np.sqrt(points.sqdist(sample)).ravel() * points.unit, None
+        own = np.arange(len(sample)) * len(points) + sample
+        if points.multiplicity is None:
+            distances = np.delete(distances, own)
+        else:  # of all pairs of copies
+            weights = np.outer(points.multiplicity[sample], points.multiplicity)
+            weights.ravel()[own] = points.multiplicity[sample] * copies_of(points.multiplicity, sample)[:, 0]
+            distances, weights = distances[weights.ravel() > 0], weights[weights > 0]
+        bandwidth = float(quantile_of(distances, 0.5, weights))
         if bandwidth == 0.0:
             raise ValueError(
                 "The median distance must be positive to serve as a bandwidth; more than half of the distances are 0: "
                 "remove duplicate points or use another method."
             )
         share = np.arange(1, 100) / 100
-        bandwidths, first = np.unique(np.quantile(distances, share), return_index=True)
+        bandwidths, first = np.unique(quantile_of(distances, share, weights), return_index=True)
         return _rule_of_thumb(bandwidth, bandwidths[bandwidths > 0], np.abs(share - 0.5)[first][bandwidths > 0], "median")
 
 
@@ -104,10 +111,12 @@ class NeighborDistance(BandwidthSelector):
         check_number("n_neighbors", self.n_neighbors, Integral, low=1)
         check_choice("average", self.average, ("mean", "median"))
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
-        k = min(self.n_neighbors, len(points) - 1)
-        most = min(4 * k, len(points) - 1)
-        distances = _to_neighbors(points, sample, most, self.n_jobs)
-        typical = (np.mean if self.average == "mean" else np.median)(distances, axis=0)
+        k = min(self.n_neighbors, int(points.total) - 1)
+        most = min(4 * k, int(points.total) - 1)
+        distances = _to_nearest(points, sample, most, n_jobs=self.n_jobs) * points.unit
+        weights = weights_at(points.multiplicity, sample)
+        mean = self.average == "mean"
+        typical = np.average(distances, axis=0, weights=weights) if mean else quantile_of(distances, 0.5, weights)
         if typical[k - 1] == 0.0:
             raise ValueError(
                 f"The distance to neighbor {k} must be positive to serve as a bandwidth; it is 0: remove duplicate points "
@@ -119,13 +128,23 @@ class NeighborDistance(BandwidthSelector):
         return _rule_of_thumb(float(typical[k - 1]), bandwidths[positive], scores[positive], "knn")
 
 
-def _to_neighbors(points: Points, sample: np.ndarray, k: int, n_jobs: int | None) -> np.ndarray:
-    """Distances (n, k) from some points to their nearest, ascending."""
+def _to_nearest(points: Points, sample: np.ndarray, most: int, *, n_jobs: int | None) -> np.ndarray:
+    """Distances (n, most) from sampled points to their nearest others, copies counted, in units of the points'."""
+    n, m = len(points), points.multiplicity
+    places = most + 1 if m is None else min(int(np.ceil((most + 1) / min(m.min(), 1.0))), n)
     if isinstance(points, Distances):
-        return points.nearest_of(sample, k)[0]
-    search = NearestNeighbors(n_neighbors=k + 1, n_jobs=thread_count(n_jobs)).fit(points.box)
-    # The point itself is the first neighbor found, or ties with its duplicates for that place.
-    return search.kneighbors(points.box[sample])[0][:, 1:] * points.unit
+        distances, columns = points.nearest_of(sample, places - 1)
+        distances = np.column_stack([np.zeros(len(sample)), distances / points.unit])
+        columns = np.column_stack([sample, columns])
+    else:
+        search = NearestNeighbors(n_neighbors=places, n_jobs=thread_count(n_jobs)).fit(points.box)
+        distances, columns = search.kneighbors(points.box[sample])
+    if m is None:  # the point itself is the first found, or ties with its duplicates for that place
+        return distances[:, 1:]
+    # The point itself is one of those at distance 0; the k-th of the others is at the place by which k are counted.
+    counted = np.cumsum(m[columns], axis=1) - own_weight(m, sample)
+    at = (counted[:, :, None] < np.arange(1, most + 1) - 1e-9).sum(axis=1)
+    return np.take_along_axis(distances, np.minimum(at, places - 1), axis=1)
 
 
 def _rule_of_thumb(bandwidth: float, bandwidths: np.ndarray, scores: np.ndarray, method: str) -> Selection:

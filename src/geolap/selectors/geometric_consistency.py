@@ -55,7 +55,7 @@ class GeometricConsistency(BandwidthSelector):
     n_sample : int, "auto" or None, default "auto"
         Number of random evaluation points, at least 2; None takes all.  "auto" scans with 100 and asks more only where
         minima compete, until ε̂ is within some 4 % or D within 0.2 % of the least, at most 5000 (1200 of more than 100 000
-        points).  ``selection_.details["sample"]`` holds those that were asked.
+        points).  ``selection_.details["sample"]`` holds those that were asked.  They count by ``sample_weight``.
     rule : {"global", "first"}, default "global"
         Take the lowest minimum, or the smallest bandwidth that is a minimum by more than noise.
     max_share : float, default 0.2
@@ -148,7 +148,7 @@ class GeometricConsistency(BandwidthSelector):
         problem = self.problem(points, skeleton, sample)
         selection = least_distortion(
             problem,
-            len(points),
+            points.total,
             n_first=n_first,
             neighborhoods=partial(
                 neighborhoods_at,

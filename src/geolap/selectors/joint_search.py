@@ -20,10 +20,11 @@ from sklearn.utils.validation import validate_data
 
 from ..distances import points_of
 from ..graphs.skeleton import Skeleton, skeleton_of
+from ..multiplicity import standard_error
 from ..pairs import Pairs
 from ..points import Points
 from ..scale import resolve_scale
-from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine, standard_error
+from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine
 from ..selection import Selection, Status
 from ..specification import FullSpec, GraphSpec, same_setting
 from ..validation import check_bandwidths, check_n_sample, check_number
@@ -117,15 +118,17 @@ class ConsistencySearch(BaseEstimator):
     selector: GeometricConsistency | None = None
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Search the parameters for the points X (n_points, n_features).
+
+        ``sample_weight`` (n_points,) says how many points each row stands for.
 
         Returns
         -------
         self
         """
         selector = GeometricConsistency() if self.selector is None else self.selector
-        points = points_of(X, getattr(selector, "metric", None))
+        points = points_of(X, getattr(selector, "metric", None), sample_weight=sample_weight)
         validate_data(self, X, skip_check_array=True)
         if not isinstance(selector, GeometricConsistency):
             raise TypeError(
@@ -154,12 +157,9 @@ class ConsistencySearch(BaseEstimator):
             {**tried, "bandwidth": s.bandwidth, "score": _score(s), "status": s.status.name.lower()}
             for tried, s in trial.tried
         ]
-        difference = _values(baseline) - _values(self.selection_)
-        self.gain_ = Gain(
-            float(difference.mean()),
-            float(difference.mean() / _values(baseline).mean()),
-            standard_error(difference),
-        )
+        difference, weights = _values(baseline) - _values(self.selection_), baseline.details["weights"]
+        gain = float(np.average(difference, weights=weights))
+        self.gain_ = Gain(gain, gain / _score(baseline), standard_error(difference, weights))
         return self
 
 
@@ -216,13 +216,14 @@ def _restricted(
 ) -> Selection:
     """The best of some bandwidths, or within a range of them."""
     sample = check_n_sample(selector.n_sample, len(points), selector.random_state)
-    values = selector.problem(points, skeleton, sample).per_point
+    problem = selector.problem(points, skeleton, sample)
+    values = problem.per_point
     ranged = isinstance(bandwidths, tuple)
     grid = np.unique(bandwidths)
     if ranged:
         low, high = bandwidths
         grid = np.geomspace(low, high, max(5, 1 + int(np.ceil(STEPS_PER_OCTAVE * np.log2(high / low)))))
-    curve = Curve(grid, values(grid))
+    curve = Curve(grid, values(grid), problem.weights)
     if ranged:
         curve = refine(curve, values)
     minima = minima_of(curve)
@@ -237,7 +238,7 @@ def _restricted(
         interval=None,
         status=status,
         method="gc" if selector.dual else "gc_inverse",
-        details={"per_point": curve.values},
+        details={"per_point": curve.values, "weights": curve.weights},
     )
 
 
@@ -259,7 +260,7 @@ def _values(selection: Selection) -> np.ndarray:
 
 
 def _score(selection: Selection) -> float:
-    return float(_values(selection).mean())
+    return float(np.average(_values(selection), weights=selection.details["weights"]))
 
 
 def _checked(parameters: Any, selector: GeometricConsistency) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..engines import make_engine
+from ..multiplicity import own_weight, quantile_of, weights_at
 from ..points import Points, spread_rows
 from ..search import Curve, log_grid, refine
 from ..selection import Selection
@@ -61,12 +62,14 @@ class KernelSum(BandwidthSelector):
 
         def negative_slope(bandwidths: np.ndarray) -> np.ndarray:
             steps = np.exp([-_STEP, _STEP])
-            sums = engine.row_sums(np.outer(steps, bandwidths).ravel()).sum(axis=0) + len(points)
+            degrees = own_weight(points.multiplicity) + engine.row_sums(np.outer(steps, bandwidths).ravel())
+            sums = degrees.sum(axis=0) if points.multiplicity is None else points.multiplicity @ degrees
             below, above = np.log(sums).reshape(2, -1)
             return -((above - below) / (2.0 * _STEP))[None]
 
         # From where half of the points are isolated, and beyond the mean distance, so that the fastest growth lies inside.
-        nearest = np.median(engine.nearest(spread_rows(len(points), 1000)))
+        some = spread_rows(len(points), 1000)
+        nearest = quantile_of(engine.nearest(some), 0.5, weights_at(points.multiplicity, some))
         grid = log_grid(nearest / 4.0, 4.0 * engine.mean_distance())
         curve = refine(Curve(grid, negative_slope(grid)), negative_slope)
         return least_of(curve, "bgh", details={"intrinsic_dim": float(-curve.mean.min())})

@@ -13,7 +13,7 @@ Chen & Buja, Local multidimensional scaling for nonlinear dimension reduction, g
 
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -62,6 +62,8 @@ class LocalContinuity(BandwidthSelector):
     >>> geolap.select_bandwidth(X, method="lcmc", random_state=0).details["n_neighbors"] < 30
     True
     """
+
+    takes_weights: ClassVar[bool] = False
 
     n_components: int = 2
     n_kept: int = 10

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 
 from ..engines import make_engine
 from ..local_pca import largest_gap, local_singular_values
+from ..multiplicity import weights_at
 from ..points import Points
 from ..search_range import search_grid
 from ..selection import Selection, Status
@@ -67,9 +68,11 @@ class MultiscaleSVD(BandwidthSelector):
         check_number("max_dim", self.max_dim, Integral, low=1)
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
         engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
-        grid = search_grid(engine, engine.nearest(sample), len(points))
+        weights = weights_at(points.multiplicity, sample)
+        grid = search_grid(engine, engine.nearest(sample), points.total, weights)
         K = min(self.max_dim, max(1, points.shape[1] - 1))
-        sigma = local_singular_values(points, sample, grid, K + 1, n_jobs=self.n_jobs).mean(axis=0)
+        values = local_singular_values(points, sample, grid, K + 1, n_jobs=self.n_jobs)
+        sigma = np.average(values, axis=0, weights=weights)
         lower, upper = turning_points(sigma[:, K], sigma[:, 0])
         first, last = lower if lower is not None else 0, upper if upper is not None else len(grid) - 1
         inside = sigma[first : last + 1]

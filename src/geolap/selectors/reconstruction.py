@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from ..engines import make_engine
 from ..kernel import ladder_weights, ladders
+from ..multiplicity import weights_at
 from ..points import Points, in_unit
 from ..search import Curve, refine
 from ..search_range import search_grid
@@ -58,13 +59,14 @@ class Reconstruction(BandwidthSelector):
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
         engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
+        unit, weights = points.unit, weights_at(points.multiplicity, sample)
 
         def errors(bandwidths: np.ndarray) -> np.ndarray:
-            return reconstruction_errors(points, sample, in_unit(bandwidths, points.unit), n_jobs=self.n_jobs)
+            return reconstruction_errors(points, sample, in_unit(bandwidths, unit), n_jobs=self.n_jobs)
 
-        grid = search_grid(engine, engine.nearest(sample), len(points))
-        selection = least_of(refine(Curve(grid, errors(grid)), errors), "rec", random_state=random_state)
-        square = points.unit**2  # errors are compared in the unit of the box, and reported in that of the data
+        grid = search_grid(engine, engine.nearest(sample), points.total, weights)
+        selection = least_of(refine(Curve(grid, errors(grid), weights), errors), "rec", random_state=random_state)
+        square = unit**2  # errors are compared in the unit of the box, and reported in that of the data
         return replace(
             selection,
             scores=selection.scores * square,
@@ -77,19 +79,22 @@ class Reconstruction(BandwidthSelector):
 def reconstruction_errors(
     points: Points, sample: np.ndarray, bandwidths: np.ndarray, *, n_jobs: int | None = None
 ) -> np.ndarray:
-    """‖x_i − weighted mean of the others‖² (n, m) for the sampled points."""
+    """‖x_i − weighted mean of the others‖² (n, m) for the sampled points; copies of a point are others."""
     X, steps = points.box, ladders(bandwidths)
+    m = np.ones(len(X)) if points.multiplicity is None else points.multiplicity
+    sums = m[:, None] * np.hstack([X, np.ones((len(X), 1))])
 
     def of(rows: np.ndarray) -> np.ndarray:
         sqdist = points.sqdist(rows)
-        sqdist[np.arange(len(rows)), rows] = np.inf
+        own = (m[rows] > 1.0)[:, None]  # has copies, among which it does not count itself
+        sqdist[np.arange(len(rows)), rows] = np.where(own[:, 0], 0.0, np.inf)
         sqdist -= sqdist.min(axis=1)[:, None]
         W = np.empty_like(sqdist)
         errors = np.empty((len(rows), len(bandwidths)))
         for ladder in steps:
             for column, _, weights in ladder_weights(sqdist, ladder, W):
-                mean = (weights @ X) / weights.sum(axis=1)[:, None]
-                errors[:, column] = ((X[rows] - mean) ** 2).sum(axis=1)
+                total = weights @ sums - own * sums[rows] / m[rows, None]
+                errors[:, column] = ((X[rows] - total[:, :-1] / total[:, -1:]) ** 2).sum(axis=1)
         return errors
 
     blocks = np.array_split(sample, -(-len(sample) // 64))

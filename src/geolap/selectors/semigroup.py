@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from ..engines import make_engine
 from ..kernel import gaussian
 from ..laplacian import transition
+from ..multiplicity import own_weight, weights_at
 from ..points import Points, in_unit
 from ..search import Curve, refine
 from ..search_range import search_grid
@@ -66,11 +67,13 @@ class Semigroup(BandwidthSelector):
 
         def errors(bandwidths: np.ndarray) -> np.ndarray:
             both = np.concatenate([bandwidths, np.sqrt(2.0) * bandwidths])
-            degrees = 1.0 + engine.row_sums(both)
+            degrees = own_weight(points.multiplicity) + engine.row_sums(both)
             return semigroup_errors(points, sample, in_unit(bandwidths, points.unit), degrees, n_jobs=self.n_jobs)
 
-        grid = search_grid(engine, engine.nearest(sample), len(points))
-        return least_of(refine(Curve(grid, errors(grid)), errors), "semigroup", random_state=random_state, ends=False)
+        weights = weights_at(points.multiplicity, sample)
+        grid = search_grid(engine, engine.nearest(sample), points.total, weights)
+        curve = refine(Curve(grid, errors(grid), weights), errors)
+        return least_of(curve, "semigroup", random_state=random_state, ends=False)
 
 
 def semigroup_errors(
@@ -81,9 +84,10 @@ def semigroup_errors(
     P_ε² needs every row of P_ε, which are made and used block by block.
     """
     m = len(bandwidths)
+    density = (1.0 if points.multiplicity is None else points.multiplicity[:, None]) / degrees
 
     def rows_of_p(rows: np.ndarray, column: int, eps: float) -> np.ndarray:
-        return transition(gaussian(points.sqdist(rows), eps), 1.0 / degrees[:, column])
+        return transition(gaussian(points.sqdist(rows), eps), density[:, column])
 
     def of(column: int) -> np.ndarray:
         eps = bandwidths[column]

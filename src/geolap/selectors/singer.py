@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..local_pca import largest_gap, local_singular_values, vote
+from ..multiplicity import weights_at
 from ..points import Points, spread_rows
 from ..selection import Selection
 from ..validation import check_number
@@ -28,7 +29,7 @@ from .geometric_consistency import GeometricConsistency
 __all__ = ["SingerRate", "singer_factor"]
 
 
-def singer_factor(n_pilot: int, n_points: int, dim: float) -> float:
+def singer_factor(n_pilot: float, n_points: float, dim: float) -> float:
     """The best ε for more points over that for a pilot of them: ε ∝ N^(−1/(6+d))."""
     return (n_points / n_pilot) ** (-1.0 / (6.0 + dim))
 
@@ -86,9 +87,10 @@ class SingerRate(BandwidthSelector):
         pilot = selector.select(some)
         d = self.intrinsic_dim
         if d is None:
-            values = local_singular_values(some, spread_rows(n_pilot, 200), [pilot.bandwidth], 21, n_jobs=self.n_jobs)[:, 0]
-            d = max(1, vote(largest_gap(values)))
-        factor = singer_factor(n_pilot, len(points), d)
+            asked = spread_rows(n_pilot, 200)
+            values = local_singular_values(some, asked, [pilot.bandwidth], 21, n_jobs=self.n_jobs)[:, 0]
+            d = max(1, vote(largest_gap(values), weights_at(some.multiplicity, asked)))
+        factor = singer_factor(some.total, points.total, d)
         return replace(
             pilot,
             bandwidth=pilot.bandwidth * factor,

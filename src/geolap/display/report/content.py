@@ -17,6 +17,7 @@ from ...dimension import DimensionCurve, dimension_curve
 from ...estimators.base import near_alone
 from ...graphs.health import HealthCurve, health_curve
 from ...kernel import convert_bandwidth
+from ...multiplicity import quantile_of, weights_at
 from ...points import Points
 from ...selection import Selection
 from ...selectors import GeometricConsistency
@@ -203,13 +204,16 @@ def _known_health(selection: Selection) -> HealthCurve | None:
     if not {"effective_neighbors", "share", "scanned"} <= set(selection.details):
         return None
     effective, share = selection.details["effective_neighbors"], selection.details["share"]
+    scanned = weights_at(selection.details.get("weights"), slice(len(effective)))
     return HealthCurve(
         bandwidths=selection.details["scanned"],
-        n_points=round(float(np.median(effective[:, -1]) / share[-1])),
+        n_points=round(float(quantile_of(effective[:, -1], 0.5, scanned) / share[-1])),
         components=None,
         largest_component=None,
-        isolated=(effective < 1.0002).mean(axis=0),  # neighbors of weight 1e-4 together: none within 3ε
-        effective_neighbors=np.quantile(effective, (0.0, 0.25, 0.5, 0.75, 1.0), axis=0).T,
+        isolated=np.average(
+            effective < 1.0002, axis=0, weights=scanned
+        ),  # neighbors of weight 1e-4 together: none within 3ε
+        effective_neighbors=quantile_of(effective, (0.0, 0.25, 0.5, 0.75, 1.0), scanned).T,
     )
 
 

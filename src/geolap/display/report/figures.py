@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...multiplicity import standard_error
 from ...selection import Selection
 from ..curve import drawn_curve
 from .coloring import NO_LABEL, OTHER, Coloring
@@ -317,7 +318,7 @@ def _standard_error(selection: Selection) -> np.ndarray | None:
     per_point = selection.details.get("per_point")
     if per_point is None or not np.isfinite(per_point).all() or per_point.shape[1] != len(selection.bandwidths):
         return None
-    return per_point.std(axis=0) / math.sqrt(len(per_point))
+    return np.array([standard_error(column, selection.details.get("weights")) for column in per_point.T])
 
 
 def _text(words: str, most: int | None = None) -> str:
