@@ -8,6 +8,8 @@
 `DistortionDisplay`        how far each point is from agreement, on a map
 `MetricDisplay`            circles of the data, as a map shows them
 `CoordinatesDisplay`       what the chosen coordinates of a map tell of all candidates
+`RelaxationDisplay`        lengths on a map over those of the data, before and after it was relaxed
+`NamesDisplay`             how much of each function is used to explain coordinates, as it becomes cheaper
 =========================  =====================================================================
 
 Colors are from the color-blind safe palette of Okabe & Ito; scales of color are cividis.  Needs matplotlib
@@ -26,6 +28,8 @@ from numpy.typing import ArrayLike
 from .. import shown
 from ..dimension import DimensionCurve, dimension_curve
 from ..estimators.coordinates import IndependentCoordinates
+from ..estimators.named_coordinates import NamedCoordinates
+from ..estimators.relaxation import Relaxation
 from ..estimators.riemannian import RiemannianMetric, indicatrices, riemannian_metric
 from ..graphs.health import HealthCurve, health_curve
 from ..selection import Selection
@@ -42,6 +46,8 @@ __all__ = [
     "DistortionDisplay",
     "HealthDisplay",
     "MetricDisplay",
+    "NamesDisplay",
+    "RelaxationDisplay",
     "SelectionDisplay",
     "SingularValuesDisplay",
     "plain_ticks",
@@ -406,6 +412,58 @@ class CoordinatesDisplay(_Display):
         ax.set_ylabel("share that the map of these tells")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend(frameon=False, title="coordinates", fontsize="small")
+
+
+@shown.plots.register(Relaxation)
+@dataclass(eq=False, repr=False)
+class RelaxationDisplay(_Display):
+    """Lengths of steps on a map over those of the data, before and after it was relaxed.
+
+    Parameters
+    ----------
+    relaxation : Relaxation
+    """
+
+    relaxation: Relaxation
+
+    def _draw(self, ax: Axes) -> None:
+        found = self.relaxation
+        bins = np.linspace(0.0, max(2.0, float(np.quantile(found.ratios_before, 0.99))), 101).tolist()
+        for ratios, error, color, words in (
+            (found.ratios_before, found.error_before, _ARTIFACT, "given"),
+            (found.ratios, found.error, _CURVE, "relaxed"),
+        ):
+            ax.hist(ratios, bins, color=color, alpha=0.7, label=f"{words}: off by {error:.1%} in the mean")
+        ax.axvline(1.0, color=CHOICE, lw=0.8)
+        ax.set_xlabel("length on the map / length on the data")
+        ax.set_ylabel("steps between neighbors")
+        ax.legend(frameon=False)
+
+
+@shown.plots.register(NamedCoordinates)
+@dataclass(eq=False, repr=False)
+class NamesDisplay(_Display):
+    """How much of each function is used to explain the coordinates of the data, as the penalty for it falls.
+
+    Parameters
+    ----------
+    found : NamedCoordinates
+    """
+
+    found: NamedCoordinates
+
+    def _draw(self, ax: Axes) -> None:
+        found = self.found
+        others = iter(PALETTE[2:] * len(found.names))
+        for name, norms in zip(found.names, found.norms.T, strict=True):
+            if name in found.chosen:
+                ax.semilogx(found.penalties, norms, color=PALETTE[found.chosen.index(name) % 2], lw=2.0, label=name)
+            elif norms.max(initial=0.0) > 0.01 * found.norms.max():
+                ax.semilogx(found.penalties, norms, color=next(others), lw=1.0, ls="--", label=name)
+        ax.set_xlim(1.0, found.penalties[-1] if len(found.penalties) else 0.01)
+        ax.set_xlabel("penalty, over the one that leaves nothing")
+        ax.set_ylabel("how much of a function is used")
+        ax.legend(frameon=False, title=f"of {len(found.names)} functions")
 
 
 def _selection_of(estimator: Any) -> Selection:
