@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 import geolap
 from geolap.datasets import make_sphere, make_swiss_roll
+from geolap.display.coloring import label_coloring
 from geolap.display.report import content as content_module
 from geolap.display.report import selection_page, write_report
-from geolap.display.report.coloring import label_coloring
 from geolap.display.report.content import content_of
 from geolap.display.report.figures import category_style, map_figure
 from geolap.display.report.maps import MapView, _clipped, _panel, map_views

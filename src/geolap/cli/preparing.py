@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_labels_given",
     "check_outputs",
+    "draw_map",
     "graph_parameters",
     "read_points",
     "selector_for",
@@ -66,11 +67,28 @@ def write_page(run: Run, output: str | None, table: "Table", **results: Any) -> 
     run.note(f"The report is in {output}.")
 
 
+def draw_map(run: Run, output: str | None, result: Any, **options: Any) -> None:
+    """Draw a fitted estimator, if that was asked for."""
+    if output is None:
+        return
+    from matplotlib.figure import Figure
+
+    from ..files import replaced_file
+
+    figure = Figure(layout="constrained")
+    result.plot(ax=figure.add_subplot(), **options)
+    with replaced_file(output) as path:
+        figure.savefig(path, dpi=150)
+    run.note(f"The map is drawn in {output}.")
+
+
 def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, classes: bool = True) -> "Table":
     """The points of a file, with notes about it on standard error."""
     from ..files import read_table
 
     given = vars(reading) | {"separator": _separator(reading.separator), "decimal": _decimal(reading.decimal)}
+    given["thousands"] = _thousands(reading.thousands)
+    given["na_values"] = [word.strip() for item in reading.na_values or () for word in item.split(",")]
     standardize, most = given.pop("standardize"), _bytes(given.pop("max_size"))
     table = read_table(file, labels=labels, classes=classes, max_bytes=most, **given)
     table = _standardized(table) if standardize else table
@@ -137,7 +155,7 @@ def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting) -> None:
 
 
 def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:
-    """Before long work, which rules make it long."""
+    """Before long work, which rules make it long, and how long choosing by geometry is."""
     long = [method for method in methods or RULES if RULES[method].all_pairs]
     if n_points >= _MANY and long:
         run.note(
@@ -181,6 +199,13 @@ def _separator(text: str | None) -> str | None:
 def _decimal(text: str | None) -> str | None:
     if text not in (None, ".", ","):
         raise ValueError(f"--decimal must be . or ,; {text!r} was given: choose one.")
+    return text
+
+
+def _thousands(text: str | None) -> str | None:
+    text = {"space": " "}.get(text or "", text)
+    if text not in (None, ",", ".", " ", "'"):
+        raise ValueError(f"--thousands must be , or . or ' or space; {text!r} was given: choose one.")
     return text
 
 

@@ -15,6 +15,7 @@ which H departs at a border for an isometry, too; and in that neighbors are not 
 map free to be rough below the bandwidth.
 """
 
+import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ _FACTORED, _CONJUGATE = 20_000, 40
 _RIDGE = 1e-10
 # Sets of coordinates to begin with, at most, those of the smoothest first, and iterations that each is tried for.
 _STARTS, _TRIED = 40, 5
+_log = logging.getLogger(__name__)
 _TINY = np.finfo(float).tiny
 
 
@@ -170,6 +172,7 @@ def relax(
             ConvergenceWarning,
             stacklevel=2,
         )
+    _log.info("relaxation: loss %.3g after %d iterations", moving.losses[-1], len(moving.losses) - 1)
     return Relaxation(moving.map(Y), coordinates, moving.ratios(), before, np.array(moving.losses), converged)
 
 

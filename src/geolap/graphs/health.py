@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from ..engines import make_engine
 from ..points import Points, in_unit
-from ..shown import Carded
+from ..shown import Carded, Plotted
 from ..specification import GraphSpec
 from ..validation import check_bandwidths, check_n_sample
 
@@ -132,7 +132,7 @@ def graph_health(
 
 
 @dataclass(frozen=True)
-class HealthCurve:
+class HealthCurve(Plotted):
     """What graphs at several bandwidths would be like.
 
     Attributes

@@ -1,24 +1,32 @@
 """What all ways to choose ε have in common."""
 
+import logging
+import time
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..judgment import judged
 from ..points import Points
 from ..search import Curve, choose, minima_of, resampled_interval
 from ..selection import Selection
+from ..shown import Plotted
 
 __all__ = ["BandwidthSelector", "least_of"]
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(eq=False, repr=False)
-class BandwidthSelector(BaseEstimator):
-    """A way to choose the bandwidth: ``fit(X, y=None)`` sets ``bandwidth_`` and ``selection_``."""
+class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEstimator):
+    """A way to choose the bandwidth: ``fit(X, y=None)`` sets ``bandwidth_`` and ``selection_``.
+
+    A step of a pipeline that passes the points on as they are.
+    """
 
     needs_labels: ClassVar[bool] = False
     keeps_device: ClassVar[bool] = False  # whether points on a GPU are used there
@@ -35,9 +43,20 @@ class BandwidthSelector(BaseEstimator):
         """
         points = Points.of(X, keep_device=self.keeps_device)
         validate_data(self, X, skip_check_array=True)
+        start = time.perf_counter()
         self.selection_ = self.select(points, y)
         self.bandwidth_ = self.selection_.bandwidth
+        _log.info(
+            "%s: bandwidth %.4g of %d points in %.1f s; %s",
+            *(self.selection_.method, self.bandwidth_, len(points), time.perf_counter() - start, self.selection_.status),
+        )
         return self
+
+    def transform(self, X: Any) -> Any:
+        """X, unchanged."""
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return X
 
     def select(self, points: Points, y: Any = None) -> Selection:
         """The selection for points that have been checked, with a verdict; sets nothing."""

@@ -21,8 +21,8 @@ from ...points import Points
 from ...selection import Selection
 from ...selectors import GeometricConsistency
 from ...selectors.comparison import Comparison, ComparisonRow, compare_bandwidths
+from ..coloring import Coloring, label_coloring
 from .advice import Snippet, advice_for, snippets_for
-from .coloring import Coloring, label_coloring
 from .maps import FAILURES, MapView, map_views
 
 __all__ = ["ReportContent", "Rival", "content_of", "content_of_selection"]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...selection import Selection
+from ..coloring import NO_LABEL, OTHER, Coloring
 from ..curve import drawn_curve
-from .coloring import NO_LABEL, OTHER, Coloring
 from .content import ReportContent
 from .maps import MapView
 

@@ -17,7 +17,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from .coloring import Coloring
+from ..coloring import Coloring
 from .content import ReportContent
 from .figures import Figure, category_style, color_limits, dimension_figure, health_figure, map_figure, selection_figure
 
