@@ -52,7 +52,7 @@ def test_a_selector_passes_points_on_in_a_pipeline(sphere):
     np.testing.assert_array_equal(passed, StandardScaler().fit_transform(points))
     assert steps[1].bandwidth_ == geolap.select_bandwidth(passed, "median").bandwidth
     with pytest.raises(ValueError, match="feature"):
-        steps[1].transform(sphere[:, :2])
+        steps[1].transform(points[["a", "b"]])
 
 
 def test_what_is_done_is_logged(sphere, caplog):

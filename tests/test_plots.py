@@ -119,7 +119,7 @@ def test_missing_matplotlib_is_named_with_its_extra(selector, monkeypatch):
 
 
 def test_results_plot_themselves_in_one_call(points):
-    eigenmap = geolap.LaplacianEigenmap(2, 0.5).fit(points)
+    eigenmap = geolap.LaplacianEigenmap(2, 3.0).fit(points)
     kinds = np.array(["a", "b", None] * 100, dtype=object)
     legend = eigenmap.plot(labels=kinds).ax_.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "no label"]
@@ -129,8 +129,8 @@ def test_results_plot_themselves_in_one_call(points):
     assert len(clustering.plot().ax_.get_legend().get_texts()) == 9
     assert geolap.MedianDistance().fit(points).plot().ax_.get_xlabel().startswith("bandwidth")
     assert geolap.riemannian_metric(eigenmap.embedding_, eigenmap).plot().ax_.get_title().startswith("circles")
-    assert geolap.health_curve(points, [0.3, 0.5]).plot().ax_
-    assert geolap.dimension_curve(points, [0.3, 0.5]).plot().ax_
+    assert geolap.health_curve(points, [2.0, 3.0]).plot().ax_
+    assert geolap.dimension_curve(points, [2.0, 3.0]).plot().ax_
 
 
 def test_clusters_that_fall_apart_are_drawn_on_principal_components():

@@ -55,8 +55,9 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
     def transform(self, X: Any) -> Any:
         """X, unchanged."""
         check_is_fitted(self)
+        points = Points.of(X, least=1, keep_device=True)
         validate_data(self, X, reset=False, skip_check_array=True)
-        return X
+        return X if hasattr(X, "shape") else points.given
 
     def select(self, points: Points, y: Any = None) -> Selection:
         """The selection for points that have been checked, with a verdict; sets nothing."""
