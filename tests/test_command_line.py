@@ -311,6 +311,10 @@ def test_every_command_draws_and_reports(run, sphere, tmp_path, monkeypatch):
         assert code == 0
         assert "The report is in" in told
     assert len(pages) == 4
+    for page in pages:
+        names: dict = {}
+        exec(page["reading"], names)
+        assert names["X"].shape == (300, 3)
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (tmp_path / "c.svg").read_text()
     code, _, told = run("embed", sphere, "-o", tmp_path / "m.csv", "--plot", tmp_path / "m.bmp")

@@ -52,6 +52,7 @@ _COMPONENTS = (
     "Components and isolated points are those of the graph cut off at 3ε, where weights are 1e-4; embed and cluster count "
     "those of the graph that they build."
 )
+_READ_DIGITS = "from sklearn.datasets import load_digits\n\nX = load_digits().data"
 _METHODS = "Methods: " + ", ".join(f"{name} ({rule.words})" for name, rule in RULES.items()) + "."
 
 
@@ -374,7 +375,7 @@ def demo(
 
     digits = load_digits()
     names = tuple(digits.feature_names)
-    table = Table(digits.data, names, None, digits.target, (), "'digits'", "scikit-learn")
+    table = Table(digits.data, names, None, digits.target, (), "'digits'", "scikit-learn", code=_READ_DIGITS)
     selection = GeometricConsistency(random_state=run.seed, n_jobs=run.n_jobs).fit(table.points).selection_
     write_columns(run, output, {**dict(zip(names, digits.data.T, strict=True)), "digit": digits.target}, "data")
     write_page(run, report, table, selection=selection)

@@ -1,6 +1,7 @@
 """Before and after the work: points from a file, selectors from options, outputs into files."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..choices import RULES
@@ -63,7 +64,9 @@ def write_page(run: Run, output: str | None, table: "Table", **results: Any) -> 
 
     name = table.name.strip("'")
     with replaced_file(output) as path:
-        write_report(path, table.points, labels=table.labels, name=name, random_state=run.seed, **results)
+        write_report(
+            path, table.points, labels=table.labels, name=name, reading=table.code, random_state=run.seed, **results
+        )
     run.note(f"The report is in {output}.")
 
 
@@ -94,7 +97,23 @@ def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, cl
     table = _standardized(table) if standardize else table
     for text in table.notes:
         run.note(text)
-    return table
+    return replace(table, code=_code(file, reading, labels))
+
+
+def _code(file: str, reading: Reading, labels: str | None) -> str | None:
+    """Python that reads the same points; None for standard input."""
+    if file == "-":
+        return None
+    given = {name: value for name, value in vars(reading).items() if value != getattr(Reading(), name)}
+    given |= {"separator": _separator(reading.separator), "thousands": _thousands(reading.thousands)}
+    scaled, _ = given.pop("standardize", False), given.pop("max_size", None)
+    given |= {} if labels is None else {"labels": labels, "classes": False}
+    options = "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
+    lines = ["from geolap.files import read_table", "", f"X = read_table({file!r}{options}).points"]
+    if scaled:
+        lines[1:1] = ["from sklearn.preprocessing import StandardScaler"]
+        lines.append("X = StandardScaler().fit_transform(X)")
+    return "\n".join(lines)
 
 
 def selector_for(run: Run, selecting: Selecting, labels: Any, **graph: Any) -> Any:
@@ -165,8 +184,6 @@ def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> N
 
 def _standardized(table: "Table") -> "Table":
     """The table with each feature at mean 0 and standard deviation 1; one that does not vary is 0."""
-    from dataclasses import replace
-
     import numpy as np
     from sklearn.preprocessing import StandardScaler
 

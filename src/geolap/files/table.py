@@ -107,6 +107,7 @@ class Table:
     name: str
     format: str
     array: str | None = None  # which of the file's arrays the points are
+    code: str | None = None  # Python that reads the same points
 
 
 def table_of(
