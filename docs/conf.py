@@ -1,5 +1,6 @@
 """Sphinx configuration.  ``make docs`` builds the site from these pages and the docstrings into docs/_build/html."""
 
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,7 @@ project = "geolap"
 author = "The geolap developers"
 copyright = "the geolap developers"
 version = release = geolap.__version__
+built_as = os.environ.get("GEOLAP_DOCS_VERSION", "main")  # a folder of the site: main, or a release
 
 extensions = [
     "myst_parser",
@@ -58,10 +60,14 @@ html_title = "geolap"
 html_static_path = ["_static", *(f"{place}/static" for place in mathjax.submodule_search_locations)]
 mathjax_path = "mathjax/tex-chtml.js"  # formulas need no network
 html_css_files = ["style.css"]
+html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
 html_sidebars = {"quick_start": [], "changelog": []}  # pages without subpages
 html_theme_options = {
-    "logo": {"text": "geolap"},
+    "logo": {"text": "geolap", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
+    "switcher": {"json_url": "https://geolap.github.io/geolap/versions.json", "version_match": built_as},
+    "check_switcher": False,  # the list is published with the site
+    "navbar_end": ["version-switcher", "theme-switcher"],
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_prev_next": True,

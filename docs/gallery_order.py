@@ -5,6 +5,8 @@ ORDER = (
     "plot_displays.py",
     "plot_swiss_roll.py",
     "plot_coordinates.py",
+    "plot_relaxation.py",
+    "plot_named_coordinates.py",
     "plot_calibration.py",
     "plot_torus_metric.py",
     "plot_clusters.py",

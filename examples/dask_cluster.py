@@ -39,3 +39,5 @@ if __name__ == "__main__":  # workers are processes that import this file
 #     81 s in memory:      ε̂ = 0.1403
 #
 # A cluster pays off when the points do not fit into the memory of one machine; here they do.  See :doc:`/scale`.
+
+# sphinx_gallery_thumbnail_path = "images/tile_dask_cluster.svg"

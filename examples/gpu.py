@@ -28,3 +28,5 @@ print(f"{time.perf_counter() - start:.1f} s, ε̂ = {selection.bandwidth:.4g}, {
 #
 # Estimators take the same tensor: the bandwidth is chosen on the GPU, and the graph is built on the host.
 # :doc:`/benchmarks` has more figures, and the accuracy of single precision.
+
+# sphinx_gallery_thumbnail_path = "images/tile_gpu.svg"

@@ -47,3 +47,5 @@ print(f"{time.perf_counter() - start:.0f} s, {eigenmap.embedding_.shape}, eigenv
 #
 # With all 10¹² pairs on a GPU the bandwidth is 0.09237.  See :doc:`/scale` for what is estimated and how well, and
 # :doc:`/benchmarks` for time and memory.
+
+# sphinx_gallery_thumbnail_path = "images/tile_million_points.svg"

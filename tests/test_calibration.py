@@ -152,3 +152,10 @@ def test_spectra_of_surfaces_converge(surface):
 def test_spectrum_of_a_surface_of_revolution_is_that_of_the_sphere():
     found = revolution_spectrum(8, np.sin, np.ones_like, 1e-6, np.pi - 1e-6)
     np.testing.assert_allclose(found, SPHERE, rtol=1e-4)
+
+
+def test_points_with_fewer_neighbors_than_directions_do_not_disturb():
+    far = 3 * np.random.default_rng(0).standard_normal((10, 3))
+    X = np.vstack([geolap.datasets.make_sphere(500, random_state=0).data, far])
+    graph = geolap.GraphLaplacian(0.12, n_neighbors=10, local_scale=7).fit(X)
+    assert 0.5 < graph.calibration_.factor < 2

@@ -1,7 +1,9 @@
 """The command line, as people and machines use it."""
 
 import json
+import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -293,6 +295,39 @@ def test_a_report_is_a_page(run, sphere, tmp_path):
     assert "The report is" in err
     assert "sphere.csv" in (tmp_path / "page.html").read_text()
     assert os.listdir(tmp_path) == ["page.html"]
+
+
+def test_every_command_draws_and_reports(run, sphere, tmp_path, monkeypatch):
+    pages = []
+    monkeypatch.setattr("geolap.display.report.write_report", lambda path, *_, **told: pages.append(told) or path.touch())
+    given = ["-b", 0.5, "--report", tmp_path / "r.html"]
+    for arguments in (
+        ["embed", sphere, "-o", tmp_path / "m.csv", "--labels", "side", "--plot", tmp_path / "m.png"],
+        ["cluster", sphere, "-k", 2, "--plot", tmp_path / "c.svg"],
+        ["classify", sphere, "--labels", "side"],
+        ["laplacian", sphere, "-o", tmp_path / "L.npz"],
+    ):
+        code, _, told = run(*arguments, *given)
+        assert code == 0
+        assert "The report is in" in told
+    assert len(pages) == 4
+    for page in pages:
+        names: dict = {}
+        exec(page["reading"], names)
+        assert names["X"].shape == (300, 3)
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "c.svg").read_text()
+    code, _, told = run("embed", sphere, "-o", tmp_path / "m.csv", "--plot", tmp_path / "m.bmp")
+    assert code == 2
+    assert ".png, .pdf, .svg" in told
+
+
+def test_verbose_tells_what_is_done_and_help_has_no_types_of_flags(run, sphere):
+    code, _, told = run("select", sphere, "--verbose")
+    assert code == 0
+    assert re.search(r"\d\d:\d\d:\d\d gc: bandwidth \S+ of 300 points", told)
+    logging.getLogger("geolap").handlers.clear()
+    assert "bool" not in run("select", "--help")[1]
 
 
 def test_warnings_are_lines(run, tmp_path):

@@ -1,5 +1,6 @@
 """What the pages list is what there is."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -47,3 +48,16 @@ def test_every_rule_is_public_and_has_a_row_in_the_table():
     for name, selector in METHODS.items():
         assert getattr(geolap, selector.__name__) is selector
         assert any(f"`{name}`" in row and f"`{selector.__name__}`" in row for row in rows), name
+
+
+def test_the_site_offers_its_newest_release_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(ROOT / "docs"), *sys.path])
+    import versions
+
+    for name in ("main", "0.2.0", "0.10.0"):
+        (tmp_path / name).mkdir()
+    versions.write(tmp_path)
+    entries = json.loads((tmp_path / "versions.json").read_text())
+    assert [entry["version"] for entry in entries] == ["0.10.0", "0.2.0", "main"]
+    assert entries[0]["preferred"]
+    assert "url=0.10.0/" in (tmp_path / "index.html").read_text()

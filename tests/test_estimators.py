@@ -46,6 +46,27 @@ def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
+def test_a_selector_passes_points_on_in_a_pipeline(sphere):
+    points = pd.DataFrame(sphere, columns=["a", "b", "c"])
+    steps = make_pipeline(StandardScaler(), geolap.MedianDistance(), geolap.LaplacianEigenmap(2, 0.5))
+    found = steps.set_output(transform="pandas").fit_transform(points)
+    assert list(found.columns) == ["laplacianeigenmap0", "laplacianeigenmap1"]
+    passed = steps[:-1].transform(points)
+    assert list(passed.columns) == ["a", "b", "c"]
+    np.testing.assert_array_equal(passed, StandardScaler().fit_transform(points))
+    assert steps[1].bandwidth_ == geolap.select_bandwidth(passed, "median").bandwidth
+    with pytest.raises(ValueError, match="feature"):
+        steps[1].transform(points[["a", "b"]])
+
+
+def test_what_is_done_is_logged(sphere, caplog):
+    with caplog.at_level("INFO", "geolap"):
+        geolap.MedianDistance().fit(sphere)
+        geolap.LaplacianEigenmap(2, 0.5).fit(sphere)
+    assert "median: bandwidth" in caplog.text
+    assert "LaplacianEigenmap: graph of 300 points at bandwidth 0.5" in caplog.text
+
+
 @pytest.fixture(scope="module")
 def sphere():
     X = make_sphere(300, random_state=0).data

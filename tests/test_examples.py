@@ -20,6 +20,8 @@ SAYS = {
     "plot_few_labels.py": "of the other 1697 digits are right",
     "plot_swiss_roll.py": "corrected by G",
     "plot_coordinates.py": "are chosen: neighbors on their map have the same values of all candidates.",
+    "plot_relaxation.py": "distances between points more than 5 apart: 0.99",
+    "plot_named_coordinates.py": "of 10 functions, the coordinates of data of 2 dimensions.",
     "plot_calibration.py": "times as far as diffusion on the data, in 2 directions",
     "plot_clusters.py": "Clusters stand out",
     "plot_torus_metric.py": "found over exact",

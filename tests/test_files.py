@@ -4,6 +4,7 @@ import gzip
 import os
 import subprocess
 import sys
+from datetime import date
 
 import anndata
 import h5py
@@ -36,7 +37,7 @@ def matlab73(path, values):
 def annotated(values=X):
     obs = pd.DataFrame({"kind": pd.Categorical(KINDS), "depth": np.arange(12.0)}, index=ROWS)
     obs["batch"] = pd.array([1, None] * 6, dtype="Int64")
-    return anndata.AnnData(values, obs=obs, var=pd.DataFrame(index=NAMES), obsm={"X_pca": X[:, :2]})
+    return anndata.AnnData(values, obs=obs, var=pd.DataFrame(index=NAMES), obsm={"X_map": X[:, :2]})
 
 
 WRITERS = {
@@ -188,9 +189,85 @@ def test_one_of_several_arrays_is_chosen_and_others_are_listed(tmp_path):
     with pytest.raises(FileError, match="no 'third': it has 'one', 'other'"):
         read_table(tmp_path / "x.npz", array="third")
     annotated().write_h5ad(tmp_path / "x.h5ad")
-    table = read_table(tmp_path / "x.h5ad", array="obsm/X_pca")
+    table = read_table(tmp_path / "x.h5ad", array="obsm/X_map")
     assert table.points.shape == (12, 2)
     assert table.row_names == tuple(ROWS)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_principal_components_are_the_points_of_annotated_data_that_has_them(tmp_path):
+    data = annotated()
+    data.obsm["X_pca"] = X[:, :2]
+    data.write_h5ad(tmp_path / "x.h5ad")
+    table = read_table(tmp_path / "x.h5ad", labels="KIND")
+    assert table.points.shape == (12, 2)
+    assert any("The points are obsm/X_pca" in note and "--array X" in note for note in table.notes)
+    assert table.labels.tolist() == read_table(tmp_path / "x.h5ad", array="X", labels="kind").labels.tolist()
+
+
+def test_arrays_and_columns_are_found_whatever_their_capitals(tmp_path):
+    io.savemat(tmp_path / "x.mat", {"x": X, "Labels": np.arange(12) % 3, "more": X[:, :2]})
+    table = read_table(tmp_path / "x.mat", labels="labels")
+    assert table.array == "x"
+    assert table.labels.tolist() == [0, 1, 2] * 4
+    frame().to_csv(tmp_path / "x.csv", index=False)
+    assert read_table(tmp_path / "x.csv", labels="KIND").labels.tolist() == KINDS
+    (tmp_path / "both.csv").write_text("a,A,b\n1,2,3\n4,5,6\n7,8,1\n")
+    assert read_table(tmp_path / "both.csv", columns=["A"]).points.ravel().tolist() == [2, 5, 8]
+
+
+def test_columns_may_be_the_points(tmp_path):
+    io.savemat(tmp_path / "x.mat", {"X": X.T, "y": np.arange(12) % 3})
+    assert any("--transpose" in note for note in read_table(tmp_path / "x.mat").notes)
+    table = read_table(tmp_path / "x.mat", transpose=True, labels="y")
+    np.testing.assert_array_equal(table.points, X)
+    assert table.labels.tolist() == [0, 1, 2] * 4
+    assert not any("--transpose" in note for note in table.notes)
+    pd.DataFrame(X.T, index=["g0", "g1", "g2"], columns=ROWS).to_csv(tmp_path / "genes.csv", index_label="gene")
+    table = read_table(tmp_path / "genes.csv", transpose=True)
+    np.testing.assert_array_equal(table.points, X)
+    assert table.columns == ("g0", "g1", "g2")
+    assert table.row_names == tuple(ROWS)
+    (tmp_path / "words.csv").write_text("gene,a,b\nx,1,red\ny,2,blue\nz,4,red\n")
+    with pytest.raises(FileError, match=r"'b' of 'words\.csv' does not"):
+        read_table(tmp_path / "words.csv", transpose=True)
+
+
+def test_what_stands_for_nothing_may_be_said(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n-999,4\n5,gone\n7,8.5\n")
+    table = read_table(tmp_path / "x.csv", na_values=["-999", "gone"], missing="rows")
+    assert table.points.tolist() == [[1, 2], [7, 8.5]]
+    np.save(tmp_path / "x.npy", np.array([[1, 2], [-999, 3], [4, 5]]))
+    assert read_table(tmp_path / "x.npy", na_values=["-999"], missing="rows").points.tolist() == [[1, 2], [4, 5]]
+
+
+def test_lines_above_the_table_are_skipped_and_thousands_read(tmp_path):
+    (tmp_path / "x.csv").write_text('Measured in May\nby hand\na,b\n"1,234",2.5\n"12,345",3\n7,"1,000,000"\n')
+    table = read_table(tmp_path / "x.csv", skip_rows=2, thousands=",")
+    assert table.points.tolist() == [[1234, 2.5], [12345, 3], [7, 1e6]]
+    (tmp_path / "y.csv").write_text("a;b\n1.234,5;2\n12.345;3\n7;1,25\n")
+    assert read_table(tmp_path / "y.csv", thousands=".").points.tolist() == [[1234.5, 2], [12345, 3], [7, 1.25]]
+    (tmp_path / "titled.csv").write_text("t,x\na,b\n1,2\n3,4\n5,6\n")
+    with pytest.raises(FileError, match="--skip-rows"):
+        read_table(tmp_path / "titled.csv")
+
+
+def test_sheets_are_read_as_text_is(tmp_path):
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.append(["Measured in May"])
+    book.active.append([])
+    for row in (["id", "a", "day", "kind"], *([f"r{k}", X[k, 0], date(2020, 1, 1 + k), KINDS[k]] for k in range(12))):
+        book.active.append(row)
+    book.create_sheet("other").append([1, 2])
+    book.save(tmp_path / "x.xlsx")
+    table = read_table(tmp_path / "x.xlsx", skip_rows=2, labels="kind")
+    np.testing.assert_array_equal(table.points[:, 0], X[:, 0])
+    assert table.columns == ("a",)
+    assert table.row_names[:2] == ("r0", "r1")
+    assert table.labels.tolist() == KINDS
+    assert table.array == "Sheet"
+    with pytest.raises(FileError, match="no 'third': it has 'Sheet', 'other'"):
+        read_table(tmp_path / "x.xlsx", array="third")
 
 
 @pytest.mark.parametrize(
@@ -415,7 +492,7 @@ def test_text_is_read_from_a_pipe_and_by_its_first_bytes(tmp_path):
         assert read_table(tmp_path / "pipe").points.tolist() == [[1, 2], [3, 4], [5, 5]]
 
 
-@pytest.mark.parametrize(("name", "advice"), [("x.xlsx", "save the sheet as CSV"), ("x.PKL", "a pickle may run anything")])
+@pytest.mark.parametrize(("name", "advice"), [("x.xls", "as .xlsx or CSV"), ("x.PKL", "a pickle may run anything")])
 def test_a_kind_that_is_not_read_is_told_what_to_become(name, advice, tmp_path):
     (tmp_path / name).write_bytes(b"PK\x03\x04")
     with pytest.raises(FileError, match=rf"Files must be of a kind that is read \(npy, .*\); '{name}' is not: .*{advice}\."):

@@ -116,3 +116,24 @@ def test_missing_matplotlib_is_named_with_its_extra(selector, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"Plots need matplotlib, which is not installed: pip install 'geolap\[plot\]'"):
         selector.selection_.plot()
+
+
+def test_results_plot_themselves_in_one_call(points):
+    eigenmap = geolap.LaplacianEigenmap(2, 3.0).fit(points)
+    kinds = np.array(["a", "b", None] * 100, dtype=object)
+    legend = eigenmap.plot(labels=kinds).ax_.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "no label"]
+    scale = eigenmap.plot(labels=np.linspace(0, 1, 300)).figure_
+    assert len(scale.axes) == 2
+    clustering = geolap.LaplacianClustering(9, bandwidth=1.0).fit(points)
+    assert len(clustering.plot().ax_.get_legend().get_texts()) == 9
+    assert geolap.MedianDistance().fit(points).plot().ax_.get_xlabel().startswith("bandwidth")
+    assert geolap.riemannian_metric(eigenmap.embedding_, eigenmap).plot().ax_.get_title().startswith("circles")
+    assert geolap.health_curve(points, [2.0, 3.0]).plot().ax_
+    assert geolap.dimension_curve(points, [2.0, 3.0]).plot().ax_
+
+
+def test_clusters_that_fall_apart_are_drawn_on_principal_components():
+    X = np.random.default_rng(0).standard_normal((60, 3)) + np.repeat([[0.0] * 3, [50.0] * 3], 30, axis=0)
+    ax = geolap.LaplacianClustering(2, bandwidth=1.0, random_state=0).fit(X).plot().ax_
+    assert ax.get_xlabel() == "principal component 1"

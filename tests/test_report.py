@@ -14,10 +14,10 @@ from sklearn.preprocessing import StandardScaler
 
 import geolap
 from geolap.datasets import make_sphere, make_swiss_roll
+from geolap.display.coloring import label_coloring
 from geolap.display.report import content as content_module
 from geolap.display.report import selection_page, write_report
-from geolap.display.report.coloring import label_coloring
-from geolap.display.report.content import content_of
+from geolap.display.report.content import Rival, content_of
 from geolap.display.report.figures import category_style, map_figure
 from geolap.display.report.maps import MapView, _clipped, _panel, map_views
 from geolap.display.report.page import page_of
@@ -114,6 +114,18 @@ def test_a_surface_is_asked_in_two_directions():
     assert content.vote[0] == content.selection.details["working_dim"] == 2
     assert ("dimension at ε̂", "2") in content.facts
     assert [rival.method for rival in content.rivals] == ["median"]
+
+
+@pytest.mark.slow
+def test_a_report_says_what_to_conclude_from_the_other_rules(content):
+    rivals = tuple(
+        Rival(name, factor * content.selection.bandwidth) for name, factor in (("one", 1.1), ("two", 0.5), ("three", 3.0))
+    )
+    told = replace(content, rivals=rivals).agreement
+    assert told.startswith("Within a factor of 1.25 of ε̂: one. Smaller: two;")
+    assert "Larger: three;" in told
+    assert told.endswith("see the graph below.")
+    assert replace(content, rivals=()).agreement is None
 
 
 @pytest.mark.slow

@@ -33,6 +33,8 @@ _PUBLIC = {
     "estimators.maps": ("LaplacianEigenmap", "DiffusionMap"),
     "estimators.coordinates": ("independent_coordinates", "IndependentCoordinates", "CoordinateSet"),
     "estimators.riemannian": ("riemannian_metric", "RiemannianMetric"),
+    "estimators.relaxation": ("relax", "Relaxation"),
+    "estimators.named_coordinates": ("explain_coordinates", "NamedCoordinates"),
     "estimators.clusters": ("LaplacianClustering", "ClusterStatus"),
     "estimators.labels": ("LaplacianClassifier", "LaplacianRegressor"),
     "selectors.joint_search": ("ConsistencySearch", "Gain"),
@@ -68,6 +70,10 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .estimators.laplacian import GraphLaplacian as GraphLaplacian
     from .estimators.maps import DiffusionMap as DiffusionMap
     from .estimators.maps import LaplacianEigenmap as LaplacianEigenmap
+    from .estimators.named_coordinates import NamedCoordinates as NamedCoordinates
+    from .estimators.named_coordinates import explain_coordinates as explain_coordinates
+    from .estimators.relaxation import Relaxation as Relaxation
+    from .estimators.relaxation import relax as relax
     from .estimators.riemannian import RiemannianMetric as RiemannianMetric
     from .estimators.riemannian import riemannian_metric as riemannian_metric
     from .evaluation import distortion as distortion

@@ -19,7 +19,7 @@ from .neighborhoods import Neighborhoods
 from .search_range import search_grid
 from .selection import Selection
 from .selectors import BandwidthSelector, resolve_bandwidth
-from .shown import Carded
+from .shown import Carded, Plotted
 from .specification import GraphSpec
 from .validation import check_bandwidths, check_n_sample, check_number
 
@@ -171,7 +171,7 @@ def dimension_range(
 
 
 @dataclass(frozen=True)
-class DimensionCurve:
+class DimensionCurve(Plotted):
     """What the local singular values say about the dimension at several bandwidths.
 
     Attributes

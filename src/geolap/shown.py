@@ -50,9 +50,12 @@ plots, cards, pages = Displays(), Displays(), Displays()
 class Plotted:
     """A result that can be drawn."""
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw into the given Axes, or into those of a new figure; returns a display of `geolap.display.plots`."""
-        return plots(self).plot(ax=ax)
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw into the given Axes, or into those of a new figure; returns a display of `geolap.display.plots`.
+
+        ``options`` are parameters of that display, such as ``labels`` of maps.
+        """
+        return plots(self, **options).plot(ax=ax)
 
 
 class Carded:

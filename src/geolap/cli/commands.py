@@ -1,6 +1,7 @@
 """The commands, each a short story: check the outputs, read the file, compute, answer."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from .options import (
     Graph,
     Labels,
     Output,
+    Plot,
     Reading,
     Report,
     Selecting,
@@ -24,6 +26,7 @@ from .preparing import (
     check_labels_given,
     check_outputs,
     check_report,
+    draw_map,
     graph_parameters,
     read_points,
     selector_for,
@@ -46,6 +49,11 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+_COMPONENTS = (
+    "Components and isolated points are those of the graph cut off at 3ε, where weights are 1e-4; embed and cluster count "
+    "those of the graph that they build."
+)
+_READ_DIGITS = "from sklearn.datasets import load_digits\n\nX = load_digits().data"
 _METHODS = "Methods: " + ", ".join(f"{name} ({rule.words})" for name, rule in RULES.items()) + "."
 
 
@@ -77,7 +85,7 @@ def select(
     report: Report = None,
 ) -> Answer:
     """Choose the kernel bandwidth ε of exp(−d²/ε²) for the points of a file."""
-    check_outputs(run, file, metric=reading.metric, table=output, page=report)
+    check_outputs(run, file, table=output, page=report)
     check_report(report, reading)
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
     selector = selector_for(run, selecting, table.labels, reading.metric, n_neighbors=n_neighbors, cutoff=cutoff)
@@ -102,10 +110,11 @@ def compare(
     report: Report = None,
 ) -> Answer:
     """Run all rules for a bandwidth side by side."""
-    check_outputs(run, file, metric=reading.metric, table=output, page=report)
+    check_outputs(run, file, table=output, page=report)
     check_report(report, reading)
     check_labels_given(methods or (), labels)
     table = read_points(run, file, reading, labels)
+    tell_cost(run, table.points, Selecting(engine=engine), reading.metric)
     warn_of_pairs(run, len(table.points), methods)
     from ..selectors.comparison import COLUMNS, compare_bandwidths
 
@@ -124,7 +133,7 @@ def compare(
     write_page(run, report, table, reading, comparison=comparison)
     return Answer(
         {"rows": rows, "agreement": comparison.agreement()},
-        [grid(COLUMNS, comparison.words(), words=("method", "interval", "status")), comparison.conclusion()],
+        [grid(COLUMNS, comparison.words(), words=("method", "interval", "status")), comparison.conclusion(), _COMPONENTS],
         plain="\n".join(f"{row['method']}\t{row['bandwidth']!r}" for row in rows),
         table=table,
         output=output,
@@ -155,9 +164,12 @@ def embed(
     labels: Annotated[
         str | None, option("A column that is not used as a feature and is written beside the map.", metavar="COLUMN")
     ] = None,
+    plot: Plot = None,
+    report: Report = None,
 ) -> Answer:
     """Map the points to a few coordinates: a Laplacian eigenmap, or a diffusion map."""
-    check_outputs(run, file, table=output)
+    check_outputs(run, file, table=output, picture=plot, page=report)
+    check_report(report, reading)
     if diffusion_time is not None and not diffusion:
         raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
@@ -171,6 +183,8 @@ def embed(
     mapping.fit(table.points, table.labels, table.weights)
     coordinates = {f"x{k + 1}": column for k, column in enumerate(mapping.embedding_.T)}
     write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})
+    draw_map(run, plot, mapping, labels=table.labels)
+    write_page(run, report, table, reading, selection=_of_all_pairs(mapping))
     chosen: tuple[str, ...] = () if mapping.independence_ is None else mapping.independence_.reasons
     result = {
         "n_components": len(coordinates),
@@ -180,10 +194,14 @@ def embed(
         "eigenvalues": mapping.eigenvalues_,
         "n_graph_components": mapping.n_graph_components_,
     }
+    joined = mapping.n_graph_components_
+    connected = (
+        "The graph that was built is connected." if joined == 1 else f"The graph that was built has {joined} components."
+    )
     what = f"{len(coordinates)} coordinates" if len(coordinates) > 1 else "1 coordinate"
     if diffusion_time == "auto":
         chosen = (*chosen, f"Diffusion time {mapping.diffusion_time_:g}, the knee of the entropy of the spectrum.")
-    return _written(run, table, mapping, output, result, what, *chosen)
+    return _written(run, table, mapping, output, result, what, *chosen, connected)
 
 
 @command(app, epilog=_METHODS)
@@ -206,9 +224,12 @@ def cluster(
     output: Annotated[
         str | None, option("Where to write: .csv, .tsv, .npz, .parquet; - is standard output.", "--output", "-o")
     ] = None,
+    plot: Plot = None,
+    report: Report = None,
 ) -> Answer:
     """Divide the points into clusters, and say how many there are."""
-    check_outputs(run, file, table=output)
+    check_outputs(run, file, table=output, picture=plot, page=report)
+    check_report(report, reading)
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
     import numpy as np
 
@@ -219,6 +240,8 @@ def cluster(
     clustering = LaplacianClustering(n_clusters, **parameters).fit(table.points, table.labels, table.weights)
     found = clustering.labels_
     write_columns(run, output, {**_beside(table, labels, ["cluster"]), "cluster": found})
+    draw_map(run, plot, clustering)
+    write_page(run, report, replace(table, labels=found), reading, selection=_of_all_pairs(clustering))
     sizes = np.bincount(found).tolist()
     status = clustering.status_.value.named(run.named)
     result = {
@@ -254,9 +277,11 @@ def classify(
     output: Annotated[
         str | None, option("Where to write: .csv, .tsv, .npz, .parquet; - is standard output.", "--output", "-o")
     ] = None,
+    report: Report = None,
 ) -> Answer:
     """Classify all points from the labels of a few."""
-    check_outputs(run, file, table=output)
+    check_outputs(run, file, table=output, page=report)
+    check_report(report, reading)
     table = read_points(run, file, reading, labels)
     import numpy as np
 
@@ -272,6 +297,7 @@ def classify(
     known[~given] = None
     columns = {"given": known, "class": found, "probability": likely}
     write_columns(run, output, {**_row_names(table), **columns})
+    write_page(run, report, replace(table, labels=found), reading, selection=_of_all_pairs(classifier))
     counts = [(name, int((found[given] == name).sum()), int((found[~given] == name).sum())) for name in classifier.classes_]
     result = {
         "output": output,
@@ -307,9 +333,11 @@ def laplacian(
     normalization: Annotated[
         str, Choice(("random_walk", "symmetric", "unnormalized")), option("Which Laplacian.", show_default=True)
     ] = "random_walk",
+    report: Report = None,
 ) -> Answer:
     """Write the graph Laplacian, which tends to the Laplace–Beltrami operator."""
-    check_outputs(run, file, matrix=output)
+    check_outputs(run, file, matrix=output, page=report)
+    check_report(report, reading)
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
     from ..estimators.laplacian import GraphLaplacian
     from ..files import write_matrix
@@ -318,6 +346,7 @@ def laplacian(
     estimator = GraphLaplacian(**parameters, normalization=normalization).fit(table.points, table.labels, table.weights)
     L = estimator.laplacian_
     write_matrix(output, L, bandwidth=estimator.bandwidth_, degrees=estimator.degrees_)
+    write_page(run, report, table, reading, selection=_of_all_pairs(estimator))
     nonzeros = int(L.nnz if hasattr(L, "nnz") else L.size)
     return _written(run, table, estimator, output, {"shape": L.shape, "nonzeros": nonzeros}, f"{nonzeros} entries")
 
@@ -361,7 +390,7 @@ def demo(
 
     digits = load_digits()
     names = tuple(digits.feature_names)
-    table = Table(digits.data, names, None, digits.target, (), "'digits'", "scikit-learn")
+    table = Table(digits.data, names, None, digits.target, (), "'digits'", "scikit-learn", code=_READ_DIGITS)
     selection = GeometricConsistency(random_state=run.seed, n_jobs=run.n_jobs).fit(table.points).selection_
     write_columns(run, output, {**dict(zip(names, digits.data.T, strict=True)), "digit": digits.target}, "data")
     write_page(run, report, table, selection=selection)
@@ -384,6 +413,12 @@ def _written(run: Run, table: Any, estimator: Any, output: str, result: dict[str
     shown = shown_graph(run, estimator, *more, f"Written to {output}: {len(table.points)} points, {what}.")
     result = {"output": output, **result, **described_graph(run, estimator)}
     return Answer(result, shown, table=table, selection=estimator.selection_, output=output)
+
+
+def _of_all_pairs(estimator: Any) -> Any:
+    """The selection of an estimator, for a report; None, so that one is made, if it was not for all pairs at one ε."""
+    alone = estimator.n_neighbors_ is None and estimator.graph_.scale is None
+    return estimator.selection_ if alone else None
 
 
 def _beside(table: Any, labels: str | None, taken: Iterable[str]) -> dict[str, Any]:

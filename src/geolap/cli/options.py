@@ -11,6 +11,7 @@ from functools import partial
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
+from typer.core import TyperCommand
 
 from ..choices import ENGINES, RULES
 from .running import Answer, Run, Running
@@ -22,6 +23,7 @@ __all__ = [
     "Graph",
     "Labels",
     "Output",
+    "Plot",
     "Reading",
     "Report",
     "Selecting",
@@ -31,7 +33,7 @@ __all__ = [
     "option",
 ]
 
-FORMATS = ("npy", "npz", "csv", "tsv", "parquet", "mat", "h5ad", "hdf5", "zarr")
+FORMATS = ("npy", "npz", "csv", "tsv", "parquet", "mat", "h5ad", "hdf5", "zarr", "xlsx")
 
 
 class Choice:
@@ -51,6 +53,7 @@ Labels = Annotated[
     str | None, option("A column or array of the file, not used as a feature; classes for cv.", metavar="COLUMN")
 ]
 Output = Annotated[str, option("Where to write: .csv, .tsv, .npy, .npz, .parquet; - is standard output.", "--output", "-o")]
+Plot = Annotated[str | None, option("Draw the map: .png, .pdf or .svg.", metavar="OUT.png")]
 Report = Annotated[str | None, option("Write a page with curves, maps and explanations.", metavar="OUT.html")]
 
 
@@ -101,7 +104,9 @@ class Reading:
     index: Annotated[str | None, _reading("The column that names the rows; none if no column does.", metavar="COLUMN")] = (
         None
     )
-    array: Annotated[str | None, _reading("Which array of a .npz, .mat, .h5ad, .h5 or .zarr.", "--array", "-a")] = None
+    array: Annotated[
+        str | None, _reading("Which array of a .npz, .mat, .h5ad, .h5 or .zarr; which sheet.", "--array", "-a")
+    ] = None
     missing: Annotated[
         str,
         Choice(("error", "rows", "columns")),
@@ -118,6 +123,10 @@ class Reading:
     header: Annotated[bool | None, _reading("Whether the first line names the columns.", "--header/--no-header")] = None
     separator: Annotated[str | None, _reading("Of columns in text; tab for tabs.")] = None
     decimal: Annotated[str | None, _reading("Of numbers in text: . or ,")] = None
+    thousands: Annotated[str | None, _reading("Sign between thousands in text: , or . or space or '")] = None
+    skip_rows: Annotated[int, _reading("Lines above the table, in text and sheets.", min=0)] = 0
+    na_values: Annotated[list[str] | None, _reading("Words or numbers that mean missing: -999.", "--na-values")] = None
+    transpose: Annotated[bool, _reading("Columns are the points.", "--transpose")] = False
     format: Annotated[str | None, Choice(FORMATS), _reading("What kind of file it is, whatever its name.")] = None
     max_size: Annotated[
         str | None, _reading("Most memory that the file may take, such as 4GB; by default half of what is free.")
@@ -167,6 +176,16 @@ class Graph:
     local_scale: Annotated[str | None, _graph("Let ε vary: with the distance to the k-th neighbor, or 'regional'.")] = None
 
 
+class _Command(TyperCommand):
+    """A command whose help says nothing about the type of --help."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        found = super().get_help_option(ctx)
+        if found is not None:
+            found.metavar = ""
+        return found
+
+
 def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer]], None]:
     """Register a command: a function of a `Run` and of options, which may be dataclasses of options, that answers."""
 
@@ -192,7 +211,7 @@ def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer
         called.__name__, called.__doc__ = function.__name__, function.__doc__
         called.__annotations__ = {p.name: p.annotation for p in parameters}
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        app.command(**settings)(called)
+        app.command(cls=_Command, **settings)(called)
 
     return register
 
@@ -200,6 +219,9 @@ def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     """A parameter as typer knows it: a choice is an enumeration there."""
     kind, *notes = get_args(annotation)
+    if kind in (bool, bool | None):
+        for note in notes:
+            note.metavar = ""  # a flag takes no value
     choice: Any = next((note.kind for note in notes if isinstance(note, Choice)), None)
     if choice is not None:
         several = any(get_origin(arm) is list for arm in get_args(kind))

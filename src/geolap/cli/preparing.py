@@ -1,6 +1,7 @@
 """Before and after the work: points from a file, selectors from options, outputs into files."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..choices import RULES, WITH_COORDINATES
@@ -16,6 +17,7 @@ __all__ = [
     "check_labels_given",
     "check_outputs",
     "check_report",
+    "draw_map",
     "graph_parameters",
     "read_points",
     "selector_for",
@@ -31,12 +33,10 @@ _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon"
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
-def check_outputs(run: Run, file: str | None, *, metric: str = "euclidean", **outputs: str | None) -> None:
+def check_outputs(run: Run, file: str | None, **outputs: str | None) -> None:
     """Refuse outputs that could not be written; their keywords are their kinds: table, matrix, page."""
     from ..files import check_output
 
-    if outputs.get("page") is not None and metric not in WITH_COORDINATES:
-        raise ValueError(f"A report shows points with coordinates; --report came with --metric {metric}: leave out one.")
     if outputs.get("table") == "-" and run.as_json:
         raise ValueError("Standard output has room for one result; --json and -o - were given: leave out one of them.")
     for kind, output in outputs.items():
@@ -68,14 +68,35 @@ def write_page(run: Run, output: str | None, table: "Table", reading: Reading | 
     if reading is not None:
         points = points_of(points, reading.metric).host
     with replaced_file(output) as path:
-        write_report(path, points, labels=table.labels, name=name, random_state=run.seed, **results)
+        write_report(path, points, labels=table.labels, name=name, reading=table.code, random_state=run.seed, **results)
     run.note(f"The report is in {output}.")
 
 
 def check_report(report: str | None, reading: Reading) -> None:
     """A report looks at the points as they are."""
-    if report is not None and reading.weights is not None:
+    if report is None:
+        return
+    if reading.weights is not None:
         raise ValueError("A report is about points of weight 1; --weights was given with --report: leave out one of them.")
+    if reading.metric not in WITH_COORDINATES:
+        raise ValueError(
+            f"A report shows points with coordinates; --metric {reading.metric} was given with --report: leave out one of them."
+        )
+
+
+def draw_map(run: Run, output: str | None, result: Any, **options: Any) -> None:
+    """Draw a fitted estimator, if that was asked for."""
+    if output is None:
+        return
+    from matplotlib.figure import Figure
+
+    from ..files import replaced_file
+
+    figure = Figure(layout="constrained")
+    result.plot(ax=figure.add_subplot(), **options)
+    with replaced_file(output) as path:
+        figure.savefig(path, dpi=150)
+    run.note(f"The map is drawn in {output}.")
 
 
 def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, classes: bool = True) -> "Table":
@@ -84,6 +105,8 @@ def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, cl
     from ..files import read_table
 
     given = vars(reading) | {"separator": _separator(reading.separator), "decimal": _decimal(reading.decimal)}
+    given["thousands"] = _thousands(reading.thousands)
+    given["na_values"] = [word.strip() for item in reading.na_values or () for word in item.split(",")]
     standardize, most = given.pop("standardize"), _bytes(given.pop("max_size"))
     if checked_metric(given.pop("metric")) == "precomputed" and standardize:
         raise ValueError("Distances have no features to scale; {standardize} came with --metric precomputed: leave out one.")
@@ -91,7 +114,23 @@ def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, cl
     table = _standardized(table) if standardize else table
     for text in table.notes:
         run.note(text)
-    return table
+    return replace(table, code=_code(file, reading, labels))
+
+
+def _code(file: str, reading: Reading, labels: str | None) -> str | None:
+    """Python that reads the same points; None for standard input."""
+    if file == "-":
+        return None
+    given = {name: value for name, value in vars(reading).items() if value != getattr(Reading(), name)}
+    given |= {"separator": _separator(reading.separator), "thousands": _thousands(reading.thousands)}
+    scaled, _ = given.pop("standardize", False), given.pop("max_size", None)
+    given |= {} if labels is None else {"labels": labels, "classes": False}
+    options = "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
+    lines = ["from geolap.files import read_table", "", f"X = read_table({file!r}{options}).points"]
+    if scaled:
+        lines[1:1] = ["from sklearn.preprocessing import StandardScaler"]
+        lines.append("X = StandardScaler().fit_transform(X)")
+    return "\n".join(lines)
 
 
 def selector_for(run: Run, selecting: Selecting, labels: Any, metric: str, **graph: Any) -> Any:
@@ -152,7 +191,7 @@ def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting, metric: str)
 
 
 def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:
-    """Before long work, which rules make it long."""
+    """Before long work, which rules make it long, and how long choosing by geometry is."""
     long = [method for method in methods or RULES if RULES[method].all_pairs]
     if n_points >= _MANY and long:
         run.note(
@@ -162,8 +201,6 @@ def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> N
 
 def _standardized(table: "Table") -> "Table":
     """The table with each feature at mean 0 and standard deviation 1; one that does not vary is 0."""
-    from dataclasses import replace
-
     import numpy as np
     from sklearn.preprocessing import StandardScaler
 
@@ -196,6 +233,13 @@ def _separator(text: str | None) -> str | None:
 def _decimal(text: str | None) -> str | None:
     if text not in (None, ".", ","):
         raise ValueError(f"--decimal must be . or ,; {text!r} was given: choose one.")
+    return text
+
+
+def _thousands(text: str | None) -> str | None:
+    text = {"space": " "}.get(text or "", text)
+    if text not in (None, ",", ".", " ", "'"):
+        raise ValueError(f"--thousands must be , or . or ' or space; {text!r} was given: choose one.")
     return text
 
 

@@ -6,6 +6,7 @@ Exit codes: 0 success, 1 a fault of geolap itself, 2 a file or an option that ca
 """
 
 import json
+import logging
 import math
 import os
 import signal
@@ -52,6 +53,7 @@ class Running:
     seed: Annotated[int, typer.Option(help="Of random choices.", min=0, max=2**32 - 1, **_PANEL)] = 0
     n_jobs: Annotated[int | None, typer.Option(help="Threads; by default every core.", show_default=False, **_PANEL)] = None
     json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.", **_PANEL)] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is being done.", **_PANEL)] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The bare result, without notes and warnings.", **_PANEL)] = (
         False
     )
@@ -96,7 +98,7 @@ def on_interrupt() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        _say("Interrupted.")
+        _say_interrupted()
         sys.exit(Exit.INTERRUPTED)
 
 
@@ -119,6 +121,8 @@ class Run:
         self._start = time.perf_counter()
         written = {option.name: [*option.opts, *option.secondary_opts] for option in options}
         self._options = {name: way for name, ways in written.items() for way in reversed(ways) if way.startswith("--")}
+        if running.verbose:
+            _log_on_standard_error()
         if self.quiet or self.as_json:
             os.environ.setdefault("TQDM_DISABLE", "1")
 
@@ -215,7 +219,10 @@ class Run:
                 _say(text, "Warning", "yellow")
 
     def _fail(self, sentence: str, code: Exit) -> NoReturn:
-        _say(sentence, None if code is Exit.INTERRUPTED else "Error", "bold red")
+        if code is Exit.INTERRUPTED:
+            _say_interrupted()
+        else:
+            _say(sentence, "Error", "bold red")
         if self.as_json:
             with suppress(OSError):  # standard output may be what failed
                 self._print_json(error=sentence, exit_code=int(code))
@@ -234,6 +241,21 @@ def _limited_threads(n_jobs: int | None) -> Any:
 
     import_module("geolap.selectors")  # only libraries that are loaded can be limited
     return threadpool_limits(thread_count(GraphSpec(n_jobs=n_jobs).filled().n_jobs))
+
+
+def _log_on_standard_error() -> None:
+    """What the library logs, with the time."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    logger = logging.getLogger("geolap")
+    logger.setLevel(logging.INFO)
+    logger.handlers = [handler]
+
+
+def _say_interrupted() -> None:
+    if sys.stderr.isatty():
+        print(file=sys.stderr)  # the terminal has written ^C, or a bar of progress
+    _say("Interrupted.")
 
 
 def _say(text: str, title: str | None = None, style: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Data sets: manifolds with known geometry, and the benchmark sets of the paper."""
+"""Data sets: manifolds with known geometry, a molecule, and the benchmark sets of the paper."""
 
 from .manifolds import (
     ManifoldSample,
@@ -9,15 +9,18 @@ from .manifolds import (
     make_swiss_roll,
     make_torus,
 )
+from .rotor import RotorSample, make_rotor
 from .ssl_book import SSLBookSet, load_ssl_book
 
 __all__ = [
     "ManifoldSample",
+    "RotorSample",
     "SSLBookSet",
     "load_ssl_book",
     "make_dome",
     "make_flat_torus",
     "make_hourglass",
+    "make_rotor",
     "make_sphere",
     "make_swiss_roll",
     "make_torus",

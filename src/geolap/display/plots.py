@@ -1,6 +1,7 @@
 """Plots, as scikit-learn's displays: a result in, ``plot(ax=None)`` draws it and keeps ``ax_`` and ``figure_``.
 
 =========================  =====================================================================
+`MapDisplay`               a map, colored by labels or clusters
 `SelectionDisplay`         the curve behind a bandwidth, its minima, interval and bound
 `ComparisonDisplay`        every rule's curve on one axis
 `HealthDisplay`            effective neighbors and the components of the graph against ε
@@ -8,6 +9,8 @@
 `DistortionDisplay`        how far each point is from agreement, on a map
 `MetricDisplay`            circles of the data, as a map shows them
 `CoordinatesDisplay`       what the chosen coordinates of a map tell of all candidates
+`RelaxationDisplay`        lengths on a map over those of the data, before and after it was relaxed
+`NamesDisplay`             how much of each function is used to explain coordinates, as it becomes cheaper
 =========================  =====================================================================
 
 Colors are from the color-blind safe palette of Okabe & Ito; scales of color are cividis.  Needs matplotlib
@@ -22,18 +25,29 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.decomposition import PCA
+from sklearn.utils.validation import check_is_fitted
 
 from .. import shown
 from ..dimension import DimensionCurve, dimension_curve
+from ..estimators.clusters import LaplacianClustering
 from ..estimators.coordinates import IndependentCoordinates
+from ..estimators.maps import DiffusionMap, LaplacianEigenmap
+from ..estimators.named_coordinates import NamedCoordinates
+from ..estimators.relaxation import Relaxation
 from ..estimators.riemannian import RiemannianMetric, indicatrices, riemannian_metric
 from ..graphs.health import HealthCurve, health_curve
+from ..graphs.spectrum import graph_components, smooth_spectrum
 from ..selection import Selection
+from ..selectors import BandwidthSelector
 from ..selectors.comparison import Comparison, compare_bandwidths
+from .coloring import NO_LABEL, OTHER, label_coloring
 from .curve import CHOICE, drawn_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from .coloring import Coloring
 
 __all__ = [
     "PALETTE",
@@ -41,7 +55,10 @@ __all__ = [
     "CoordinatesDisplay",
     "DistortionDisplay",
     "HealthDisplay",
+    "MapDisplay",
     "MetricDisplay",
+    "NamesDisplay",
+    "RelaxationDisplay",
     "SelectionDisplay",
     "SingularValuesDisplay",
     "plain_ticks",
@@ -116,6 +133,11 @@ class SelectionDisplay(_Display):
         ax.legend(frameon=False)
 
 
+@shown.plots.register(BandwidthSelector)
+def _selection_by(selector: BandwidthSelector) -> SelectionDisplay:
+    return SelectionDisplay(_selection_of(selector))
+
+
 @shown.plots.register(Comparison)
 @dataclass(eq=False, repr=False)
 class ComparisonDisplay(_Display):
@@ -155,6 +177,7 @@ class ComparisonDisplay(_Display):
         ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
+@shown.plots.register(HealthCurve)
 @dataclass(eq=False, repr=False)
 class HealthDisplay(_Display):
     """Effective neighbors (log axis), points in the largest component and isolated ones (axis on the right).
@@ -200,6 +223,7 @@ class HealthDisplay(_Display):
         ax.legend(handles + more, labels + their_labels, frameon=False, fontsize="small", **place)
 
 
+@shown.plots.register(DimensionCurve)
 @dataclass(eq=False, repr=False)
 class SingularValuesDisplay(_Display):
     """Mean local singular values against ε on log axes, those above the largest gap in color, with the dimension.
@@ -315,6 +339,7 @@ class DistortionDisplay(_Display):
         _map_axes(ax)
 
 
+@shown.plots.register(RiemannianMetric)
 @dataclass(eq=False, repr=False)
 class MetricDisplay(_Display):
     """Circles of one radius on the data, as the map shows them: where they differ, the map distorts lengths.
@@ -358,6 +383,80 @@ class MetricDisplay(_Display):
         ax.add_collection(LineCollection(list(outlines), colors="black", linewidths=0.9))
         ax.set_title(f"circles of radius {radius:.3g} on the data", fontsize="medium")
         _map_axes(ax)
+
+
+@dataclass(eq=False, repr=False)
+class MapDisplay(_Display):
+    """The first two coordinates of a map, colored by labels.
+
+    Parameters
+    ----------
+    embedding : array-like (n_points, s)
+    labels : array-like (n_points,), optional
+        Words or numbers; up to 20 classes have colors of their own, numbers in between a scale.
+    title : str, optional
+        Of the labels.
+    axes : tuple of str
+        What the coordinates are.
+    """
+
+    embedding: ArrayLike
+    labels: ArrayLike | None = None
+    title: str | None = None
+    axes: tuple[str, str] = ("coordinate 1 (no unit)", "coordinate 2 (no unit)")
+
+    def _draw(self, ax: Axes) -> None:
+        places = _two_coordinates(self.embedding)
+        size: dict[str, Any] = {"s": 5 if len(places) > 500 else 12, "lw": 0}
+        if self.labels is None:
+            ax.scatter(places[:, 0], places[:, 1], color=_CURVE, alpha=0.7, **size)
+        else:
+            self._draw_labels(ax, places, label_coloring(self.labels, len(places)), size)
+        ax.set(xlabel=self.axes[0], ylabel=self.axes[1])
+        ax.set_aspect("equal", adjustable="datalim")
+
+    def _draw_labels(self, ax: Axes, places: np.ndarray, coloring: Coloring, size: dict[str, Any]) -> None:
+        if coloring.values is not None:
+            points = ax.scatter(places[:, 0], places[:, 1], c=coloring.values, cmap="cividis", **size)
+            ax.figure.colorbar(points, ax=ax, label=self.title or coloring.title)
+            return
+        import matplotlib as mpl
+
+        few = coloring.n_classes <= len(PALETTE)
+        colors = PALETTE if few else [mpl.colormaps["tab20"](k) for k in range(20)]
+        for k, name in enumerate(coloring.categories):
+            color = _ARTIFACT if name in (NO_LABEL, OTHER) else colors[k]
+            here = places[coloring.codes == k]
+            ax.scatter(here[:, 0], here[:, 1], color=color, label=name, **size)
+        columns = 1 if len(coloring.categories) <= 12 else 2
+        ax.legend(
+            frameon=False,
+            title=self.title,
+            fontsize="small",
+            markerscale=2.0,
+            ncols=columns,
+            loc="upper left",
+            bbox_to_anchor=(1.0, 1.0),
+        )
+
+
+@shown.plots.register(LaplacianEigenmap)
+@shown.plots.register(DiffusionMap)
+def _map_of(eigenmap: LaplacianEigenmap | DiffusionMap, labels: ArrayLike | None = None) -> MapDisplay:
+    check_is_fitted(eigenmap)
+    return MapDisplay(eigenmap.embedding_, labels)
+
+
+@shown.plots.register(LaplacianClustering)
+def _clusters_on_a_map(clustering: LaplacianClustering) -> MapDisplay:
+    """On the eigenmap of the same graph; on principal components where that graph falls apart."""
+    check_is_fitted(clustering)
+    graph, labels = clustering.graph_, clustering.labels_
+    components, points = graph_components(graph), clustering._built.points
+    if components.max() and points is not None and points.shape[1] > 1:
+        places = PCA(2, svd_solver="full").fit_transform(points)
+        return MapDisplay(places, labels, "cluster", ("principal component 1", "principal component 2"))
+    return MapDisplay(smooth_spectrum(graph, 3, components=components).vectors[:, 1:], labels, "cluster")
 
 
 @shown.plots.register(IndependentCoordinates)
@@ -406,6 +505,58 @@ class CoordinatesDisplay(_Display):
         ax.set_ylabel("share that the map of these tells")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend(frameon=False, title="coordinates", fontsize="small")
+
+
+@shown.plots.register(Relaxation)
+@dataclass(eq=False, repr=False)
+class RelaxationDisplay(_Display):
+    """Lengths of steps on a map over those of the data, before and after it was relaxed.
+
+    Parameters
+    ----------
+    relaxation : Relaxation
+    """
+
+    relaxation: Relaxation
+
+    def _draw(self, ax: Axes) -> None:
+        found = self.relaxation
+        bins = np.linspace(0.0, max(2.0, float(np.quantile(found.ratios_before, 0.99))), 101).tolist()
+        for ratios, error, color, words in (
+            (found.ratios_before, found.error_before, _ARTIFACT, "given"),
+            (found.ratios, found.error, _CURVE, "relaxed"),
+        ):
+            ax.hist(ratios, bins, color=color, alpha=0.7, label=f"{words}: off by {error:.1%} in the mean")
+        ax.set_yscale("log")
+        ax.set_xlabel("length on the map / length on the data")
+        ax.set_ylabel("steps between neighbors")
+        ax.legend(frameon=False)
+
+
+@shown.plots.register(NamedCoordinates)
+@dataclass(eq=False, repr=False)
+class NamesDisplay(_Display):
+    """How much of each function is used to explain the coordinates of the data, as the penalty for it falls.
+
+    Parameters
+    ----------
+    found : NamedCoordinates
+    """
+
+    found: NamedCoordinates
+
+    def _draw(self, ax: Axes) -> None:
+        found = self.found
+        others = iter(PALETTE[2:] * len(found.names))
+        for name, norms in zip(found.names, found.norms.T, strict=True):
+            if name in found.chosen:
+                ax.semilogx(found.penalties, norms, color=PALETTE[found.chosen.index(name) % 2], lw=2.0, label=name)
+            elif norms.max(initial=0.0) > 0.01 * found.norms.max():
+                ax.semilogx(found.penalties, norms, color=next(others), lw=1.0, ls="--", label=name)
+        ax.set_xlim(1.0, found.penalties[-1] if len(found.penalties) else 0.01)
+        ax.set_xlabel("penalty, over the one that leaves nothing")
+        ax.set_ylabel("how much of a function is used")
+        ax.legend(frameon=False, title=f"of {len(found.names)} functions")
 
 
 def _selection_of(estimator: Any) -> Selection:

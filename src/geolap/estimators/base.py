@@ -1,5 +1,7 @@
 """What all estimators on a graph have in common: its parameters, how it is built, and how new points are joined to it."""
 
+import logging
+import time
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
@@ -27,6 +29,7 @@ from ..validation import check_choice, check_number
 __all__ = ["DENSITY", "NEAREST", "NEIGHBORS", "GraphEstimator", "documented", "near_alone"]
 
 _Class = TypeVar("_Class", bound=type)
+_log = logging.getLogger(__name__)
 
 # The graph where one ε̂ does not suit all of the data: neighbors, the one whose distance is the local scale, and λ.
 NEIGHBORS, NEAREST, DENSITY = 10, 7, 0.5
@@ -183,7 +186,12 @@ class GraphEstimator(BaseEstimator):
     def _build(self, data: Points, y: Any = None, *, n_landmarks: int | None = None) -> BuiltGraph:
         """The graph over the data, at the bandwidth that was given or is chosen for it, calibrated if it is to be."""
         check_choice("calibrate", self.calibrate, (True, False))
+        start = time.perf_counter()
         built = self._raw(data, y, n_landmarks=n_landmarks)
+        _log.info(
+            "%s: graph of %d points at bandwidth %.4g in %.1f s",
+            *(type(self).__name__, built.kernel.n_points, built.kernel.bandwidth, time.perf_counter() - start),
+        )
         if not self.calibrate:
             return built
         points = data if built.landmarks is None else data.subset(built.landmarks)

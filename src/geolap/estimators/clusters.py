@@ -46,6 +46,7 @@ from ..points import Points
 from ..selection import Told
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
+from ..shown import Plotted
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_number
 from .base import DENSITY, NEAREST, NEIGHBORS, GraphEstimator, documented
@@ -90,7 +91,7 @@ def _documented(cls: type) -> Any:
 
 @_documented
 @dataclass(eq=False, repr=False)
-class LaplacianClustering(ClusterMixin, GraphEstimator):
+class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     """Clusters of any shape, from the smoothest eigenvectors of the graph; their number too, with a reason.
 
     Unlike scikit-learn's SpectralClustering, it weighs neighbors at a scale that geometry sets, says how many clusters stand

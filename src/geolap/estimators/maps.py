@@ -24,6 +24,7 @@ from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectrum
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
+from ..shown import Plotted
 from ..validation import check_choice, check_number
 from .base import GraphEstimator, documented
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
@@ -83,7 +84,7 @@ def _documented(cls: _Class) -> _Class:
 
 
 @dataclass(eq=False, repr=False)
-class _SpectralMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):
+class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):
     """A map whose coordinates are eigenvectors of a graph."""
 
     needs_geometry: ClassVar[bool] = True

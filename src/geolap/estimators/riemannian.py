@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..laplacian import Matrix
 from ..metric import departure
+from ..shown import Plotted
 from ..validation import check_number
 from .base import GraphEstimator
 
@@ -37,7 +38,7 @@ __all__ = ["RiemannianMetric", "dual_metric_of_map", "indicatrices", "riemannian
 
 
 @dataclass(frozen=True)
-class RiemannianMetric:
+class RiemannianMetric(Plotted):
     """The metric of the data, in the coordinates of a map.
 
     Attributes

@@ -14,7 +14,7 @@ from numpy.lib.format import open_memmap
 
 from .parquet import frame_of_columns
 from .source import FileError, Limits, Source
-from .table import Column, Frame, listed
+from .table import Column, Frame, listed, named_alike
 
 __all__ = ["chosen_array", "frame_of_arrays", "plain_block", "read_mat", "read_npy", "read_npz"]
 
@@ -65,7 +65,7 @@ def read_mat(source: Source, limits: Limits, array: str | None = None, beside: C
         limits.check_array(f"{listed([variable])} in {source.name}", () if kind == "sparse" else shape, 8)
     found = io.loadmat(str(source.path), appendmat=False)
     arrays = {name: values for name, values in found.items() if not name.startswith("__")}
-    for name in arrays.keys() & {*beside}:
+    for name in filter(None, (named_alike(title, arrays) for title in beside)):
         if arrays[name].dtype.kind == "O":  # a cell of strings
             cells = [np.ravel(cell) for cell in arrays[name].ravel()]
             arrays[name] = np.array([str(cell[0]).strip() if cell.size == 1 else "" for cell in cells], object)
@@ -92,15 +92,17 @@ def frame_of_arrays(
         values = values.toarray()
         notes.append("A sparse matrix was made dense.")
     block, columns = plain_block(np.asarray(values[...]), called), {}
-    for other in arrays.keys() & {*beside} - {chosen}:
+    for other in {named_alike(title, arrays) for title in beside} - {chosen, None}:
+        assert other is not None
         limits.check_array(f"{listed([other])} in {name}", arrays[other].shape, 8)
-        if prod(arrays[other].shape) == len(block):
+        if prod(arrays[other].shape) in block.shape:
             columns[other] = Column(np.ravel(arrays[other][...]))
     return Frame(columns, block, array=chosen, notes=notes)
 
 
 def chosen_array(array: str | None, arrays: Mapping[str, Any], name: str) -> str:
     """The array asked for, or the only one with rows and columns."""
+    array = array if array is None else named_alike(array, arrays) or array
     if array is not None and array not in arrays:
         close = [key for key in arrays if key.endswith(f"/{array}")]
         close = close or get_close_matches(array, list(arrays)[:10_000], 1, 0.8)
@@ -111,8 +113,9 @@ def chosen_array(array: str | None, arrays: Mapping[str, Any], name: str) -> str
     tables = tables or [key for key, shape in shapes.items() if len(shape) in (1, 2)]
     if array is not None or len(tables) == 1:
         return array or tables[0]
-    if "X" in tables:
-        return "X"
+    points = named_alike("X", tables)
+    if points is not None:
+        return points
     if not tables:
         held = f"it holds {listed(arrays)}" if arrays else "it is empty"
         raise FileError(f"{name} must hold a table of numbers; {held}: write the points as one array of rows and columns.")

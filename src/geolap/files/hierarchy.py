@@ -14,7 +14,7 @@ import numpy as np
 
 from .arrays import chosen_array, frame_of_arrays, plain_block
 from .source import FileError, Limits, Source, needed_library
-from .table import Column, Frame, as_word, listed
+from .table import Column, Frame, as_word, listed, named_alike
 
 __all__ = ["read_hdf5", "read_zarr"]
 
@@ -22,6 +22,8 @@ __all__ = ["read_hdf5", "read_zarr"]
 _CODECS = {"adler32", "bitround", "blosc", "bytes", "bz2", "crc32", "crc32c", "delta", "endian", "fixedscaleoffset"}
 _CODECS |= {"fletcher32", "gzip", "lz4", "lzma", "packbits", "quantize", "sharding_indexed", "shuffle", "transpose"}
 _CODECS |= {"vlen-bytes", "vlen-utf8", "zlib", "zstd"}
+# What is read of a file of AnnData's, if it is there, rather than X.
+_REDUCED = ("obsm/X_pca",)
 # What says that a folder is a sparse matrix of AnnData's, now and in old versions.
 _SPARSE = {"encoding-type", "h5sparse_format"}
 
@@ -47,16 +49,17 @@ def read_zarr(source: Source, limits: Limits, array: str | None = None, beside: 
 def _read(nodes: dict[str, Any], name: str, limits: Limits, array: str | None, beside: Collection[str]) -> Frame:
     """A `Frame` of a tree, given everything in it by path."""
     annotated = {"obs", "var"} <= nodes.keys()
-    array = "X" if annotated and array is None else array
+    array = next(path for path in (*_REDUCED, "X") if path in (*nodes, "X")) if annotated and array is None else array
     sparse = [path for path, node in nodes.items() if f"{path}/indptr" in nodes and _SPARSE & {*node.attrs}]
     arrays = {path: node for path, node in nodes.items() if hasattr(node, "shape") and path.rpartition("/")[0] not in sparse}
     for path in sparse:
         arrays[path] = needed_library("anndata.io", "A sparse matrix").sparse_dataset(nodes[path])
     chosen = chosen_array(array, arrays, name)
-    for path in {chosen, *beside} & nodes.keys():
+    needed = {chosen, *filter(None, (named_alike(title, arrays) for title in beside))} & nodes.keys()
+    for path in needed:
         _checked(path, nodes, limits, name)
     if "MATLAB_class" in nodes[chosen].attrs:  # MATLAB stores columns first
-        arrays = {path: arrays[path][...].T for path in {chosen, *beside} & arrays.keys()}
+        arrays = {path: arrays[path][...].T for path in needed & arrays.keys()}
     frame = frame_of_arrays(arrays, name, limits, chosen, () if annotated else beside)
     return _annotated(frame, nodes, limits, name, beside) if annotated else frame
 
@@ -72,6 +75,8 @@ def _annotated(frame: Frame, nodes: dict[str, Any], limits: Limits, name: str, b
     if len(obs) != len(frame.block):
         raise FileError(f"Every row must be described in obs; {name} has {len(frame.block)} rows and {len(obs)} there.")
     frame.row_names = list(map(as_word, obs.index))
+    if frame.array in _REDUCED:
+        frame.notes.append(f"The points are {frame.array}, the principal components in it; there is also X (--array X).")
     if frame.array == "X" or str(frame.array).startswith("layers/"):
         names = [str(as_word(gene)) for gene in var.index]
         frame.names = names if len({*names}) == frame.block.shape[1] == len(names) else None
@@ -79,7 +84,8 @@ def _annotated(frame: Frame, nodes: dict[str, Any], limits: Limits, name: str, b
         if others:
             frame.notes.append(f"The points are {frame.array}; there is also {listed(others)} (--array).")
     for column in obs:
-        words = obs[column].astype(object).where(obs[column].notna(), None) if column in beside else None
+        wanted = any(column == named_alike(title, obs) for title in beside)
+        words = obs[column].astype(object).where(obs[column].notna(), None) if wanted else None
         frame.columns[column] = Column(None if words is None else words.to_numpy())
     return frame
 

@@ -20,7 +20,7 @@ from .table import Frame
 
 __all__ = ["ISOLATED", "in_another_process", "serve"]
 
-ISOLATED = ("mat", "h5ad", "hdf5", "zarr")
+ISOLATED = ("mat", "h5ad", "hdf5", "zarr", "xlsx")
 _CHILD = "import sys; sys.path[:] = sys.argv[1:]; from geolap.files.isolation import serve; serve()"
 
 

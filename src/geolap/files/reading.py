@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable
+from math import isfinite
 from os import PathLike
 from typing import Any
 
@@ -9,13 +10,15 @@ from .arrays import read_mat, read_npy, read_npz
 from .hierarchy import read_hdf5, read_zarr
 from .isolation import ISOLATED, in_another_process
 from .parquet import read_parquet
+from .sheets import read_xlsx
 from .source import FileError, Limits, Source, located
 from .table import Frame, Table, table_of
-from .text import read_text
+from .text import Form, read_text
 
 __all__ = ["FORMATS", "parsed", "read_table"]
 
 _TABLES: dict[str, Callable[..., Frame]] = {"npy": read_npy, "csv": read_text, "tsv": read_text, "parquet": read_parquet}
+_TABLES |= {"xlsx": read_xlsx}
 _ARRAYS: dict[str, Callable[..., Frame]] = {"npz": read_npz, "mat": read_mat, "h5ad": read_hdf5, "hdf5": read_hdf5}
 _ARRAYS |= {"zarr": read_zarr}
 # How names end, and what is then inside.
@@ -25,7 +28,7 @@ _BEGINNINGS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", 
 _BEGINNINGS |= {b"\x89HDF\r\n\x1a\n": "hdf5"}
 # What to do about files that people have and that are not read.
 _ADVICE = {
-    ("xlsx", "xls", "ods"): "save the sheet as CSV",
+    ("xls", "ods"): "save the sheet as .xlsx or CSV",
     ("pkl", "pickle"): "write .npy, .parquet or .csv instead; a pickle may run anything",
     ("feather", "arrow", "rds", "rdata", "json"): "write .parquet or .csv instead",
     ("loom",): "write .h5ad instead",
@@ -45,6 +48,10 @@ def read_table(
     header: bool | None = None,
     separator: str | None = None,
     decimal: str | None = None,
+    thousands: str | None = None,
+    skip_rows: int = 0,
+    na_values: Iterable[str] | None = None,
+    transpose: bool = False,
     missing: str = "error",
     classes: bool = True,
     max_bytes: float | None = None,
@@ -57,7 +64,8 @@ def read_table(
     path : path-like
         ``-`` is standard input.
     format, array : str, optional
-        One of the values of ``FORMATS``, by default told by the name or the first bytes; which array if there are several.
+        One of the values of ``FORMATS``, by default told by the name or the first bytes; which array or sheet if there are
+        several.
     columns, drop : sequence of str, optional
         Features to use, or to leave out: names, patterns (``gene_*``), ranges of positions (``0:10``).
     labels, weights, index : str, optional
@@ -65,6 +73,14 @@ def read_table(
         the column that names the rows ("none" if no column does).
     header, separator, decimal : bool, str, str, optional
         Of text: whether the first line names the columns, and what is between cells and in fractions; found by default.
+    thousands : str, optional
+        Of text: the sign between thousands.
+    skip_rows : int, default 0
+        Of text and sheets: lines above the table.
+    na_values : sequence of str, optional
+        Further words and numbers that stand for missing values.
+    transpose : bool, default False
+        Columns are the points.
     missing : {"error", "rows", "columns"}, default "error"
         Whether to leave out rows or columns with missing values.
     classes : bool, default True
@@ -83,14 +99,21 @@ def read_table(
         if source.path.is_dir() and format != "zarr":
             raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
         options: dict[str, Any] = {}
-        if format in ("csv", "tsv"):
+        nothing = tuple(na_values or ())
+        if format in ("csv", "tsv", "xlsx"):
             separator = "\t" if format == "tsv" and separator is None else separator
-            options = {"separator": separator, "decimal": decimal, "header": header}
+            options = {"form": Form(separator, decimal, header, skip_rows, thousands, nothing)}
+            options |= {"array": array} if format == "xlsx" else {}
         elif format in _ARRAYS:
             options = {"array": array, "beside": [column for column in (labels, weights, index) if column is not None]}
         frame = (in_another_process if format in ISOLATED else parsed)(source, format, limits, **options)
         if array is not None and frame.array is None:
             raise FileError(f"{source.name} holds one array; --array {array} was given: leave it out.")
+        frame.without(float(word) for word in nothing if _is_number(word))
+        if format == "mat" and frame.block is not None and frame.block.shape[1] > len(frame.block) and not transpose:
+            n, r = frame.block.shape  # many of MATLAB's users have points in columns
+            frame.notes.append(f"There are more features ({r}) than points ({n}): --transpose if columns are points.")
+        frame = (frame.transposed(source.name) if transpose else frame).fitting()
         choice: dict[str, Any] = {"columns": columns, "drop": drop, "labels": labels, "weights": weights, "index": index}
         return table_of(frame, source.name, format, **choice, missing=missing, classes=classes)
 
@@ -113,6 +136,13 @@ def parsed(source: Source, format: str, limits: Limits, **options: Any) -> Frame
         said = " ".join((str(error) or type(error).__name__).split())[:120]
         advice = "it is damaged, holds pickled objects, which are never opened, or is of another kind (--format)"
         raise FileError(f"{source.name} must be a readable {format} file; reading it failed ({said}): {advice}.") from error
+
+
+def _is_number(word: str) -> bool:
+    try:
+        return isfinite(float(word))
+    except ValueError:
+        return False
 
 
 def _format_of(source: Source) -> str:

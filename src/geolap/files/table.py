@@ -4,7 +4,7 @@ Everything that is decided here without being asked for is said in the notes.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from .source import FileError
 
-__all__ = ["MISSING", "Column", "Frame", "Table", "as_word", "listed", "table_of"]
+__all__ = ["MISSING", "Column", "Frame", "Table", "as_word", "listed", "named_alike", "table_of"]
 
 # Cells that say that there is nothing; "none" may well be a class.
 MISSING = frozenset(
@@ -60,6 +60,40 @@ class Frame:
         features = {title: Column(column, column) for title, column in zip(titles, self.block.T, strict=True)}
         return {**features, **self.columns, **features}
 
+    def transposed(self, name: str) -> "Frame":
+        """With rows for columns: what names the one names the other."""
+        if self.block is not None:
+            block, names, row_names = self.block, self.row_names, self.names
+        else:
+            first = next(iter(self.columns))
+            words = self.columns[first].numbers is None and not self.columns[first].fault
+            features = [title for title in self.columns if not (words and title == first)]
+            for title in features:
+                if self.columns[title].numbers is None:
+                    advice = "drop such rows or columns first"
+                    raise FileError(f"A table that is transposed must hold numbers; '{title}' of {name} does not: {advice}.")
+            block = np.column_stack([np.asarray(self.columns[title].numbers) for title in features])
+            names, row_names = self.columns[first].values().tolist() if words else None, features
+        names = None if names is None or len({*names}) < len(names) else [str(as_word(title)) for title in names]
+        notes = [*self.notes, "Rows and columns were exchanged."]
+        beside = {} if self.block is None else self.columns
+        return Frame(beside, block.T, names, row_names, array=self.array, notes=notes)
+
+    def fitting(self) -> "Frame":
+        """Without arrays beside the points that are not as long."""
+        n = None if self.block is None else len(self.block)
+        columns = {title: c for title, c in self.columns.items() if n is None or c.cells is None or len(c.cells) == n}
+        return replace(self, columns=columns)
+
+    def without(self, values: Iterable[float]) -> None:
+        """Numbers that stand for nothing become NaN."""
+        nothing = list(values)
+        if self.block is not None and np.isin(self.block, nothing).any():
+            self.block = np.where(np.isin(self.block, nothing), np.nan, self.block)
+        for column in self.columns.values():
+            if column.numbers is not None:
+                column.numbers = np.where(np.isin(column.numbers, nothing), np.nan, column.numbers)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -74,6 +108,7 @@ class Table:
     format: str
     array: str | None = None  # which of the file's arrays the points are
     weights: np.ndarray | None = None  # how many points each row stands for
+    code: str | None = None  # Python that reads the same points
 
 
 def table_of(
@@ -159,6 +194,9 @@ def _one_of(wanted: str, every: dict[str, Column], name: str) -> str:
     if wanted in every:
         return wanted
     titles = list(every)
+    alike = named_alike(wanted, titles)
+    if alike is not None:
+        return alike
     if wanted.lstrip("-").isdecimal() and -len(titles) <= int(wanted) < len(titles):
         return titles[int(wanted)]
     close = get_close_matches(wanted, titles[:10_000], 1)
@@ -237,6 +275,12 @@ def as_word(value: Any) -> str | None:
         return str(int(value))
     word = (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)).strip()
     return None if value is None or word in MISSING else word
+
+
+def named_alike(wanted: str, names: Iterable[str]) -> str | None:
+    """The name that is the same, or else the only one that is but for small and capital letters."""
+    alike = [name for name in names if name.casefold() == wanted.casefold()]
+    return wanted if wanted in alike else alike[0] if len(alike) == 1 else None
 
 
 def listed(names: Iterable[object]) -> str:

@@ -10,6 +10,7 @@ import io
 import re
 from collections import Counter
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 from .source import FileError, Limits, Source, needed_library
 from .table import MISSING, Column, Frame
 
-__all__ = ["read_text"]
+__all__ = ["Form", "frame_of_text", "read_text"]
 
 # Lines from which the form of the file is guessed; bytes for each byte of text: itself, its cells, their numbers.
 _GUESSED, _HELD = 50, 3
@@ -33,11 +34,26 @@ _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BO
 _MARKS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
-def read_text(
-    source: Source, limits: Limits, separator: str | None = None, decimal: str | None = None, header: bool | None = None
-) -> Frame:
-    """A `Frame` of a table in text; what is None of its form is found."""
-    name, (text, notes) = source.name, _text(source, limits)
+@dataclass(frozen=True)
+class Form:
+    """How a table is written in text; what is None is found."""
+
+    separator: str | None = None
+    decimal: str | None = None
+    header: bool | None = None
+    skip_rows: int = 0  # lines above the table
+    thousands: str | None = None
+    na_values: tuple[str, ...] = ()  # further cells that say that there is nothing
+
+
+def read_text(source: Source, limits: Limits, form: Form) -> Frame:
+    """A `Frame` of a table in text."""
+    return frame_of_text(*_text(source, limits, form.skip_rows), source.name, limits, form)
+
+
+def frame_of_text(text: bytes, notes: list[str], name: str, limits: Limits, form: Form) -> Frame:
+    """A `Frame` of clean text."""
+    separator, decimal, header = form.separator, form.decimal, form.header
     first = [line.decode() for line in islice(filter(bytes.strip, io.BytesIO(text)), _GUESSED)]
     if not first:
         raise FileError(f"{name} must hold rows of numbers; it is empty: check how it was written.")
@@ -46,7 +62,11 @@ def read_text(
         text = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
     elif b'"' in text:  # pyarrow looks for quotes right after a separator
         text = re.sub(rb"(?m)(^|%b) +(?=\")" % re.escape(separator).encode(), rb"\1", text)
-    rows = _split(first, separator)
+    if form.thousands is not None:
+        text = _without_thousands(text, form.thousands, separator)
+        first = [_without_thousands(line.encode(), form.thousands, separator).decode() for line in first]
+        decimal = decimal or ("," if form.thousands == "." else ".")
+    rows = [["" if cell.strip() in form.na_values else cell for cell in row] for row in _split(first, separator)]
     width = len(rows[min(1, len(rows) - 1)])
     limits.check_columns(name, max(map(len, rows)))
     limits.check_bytes(name, 8 * text.count(b"\n") * width)
@@ -64,12 +84,21 @@ def read_text(
     if header and len(rows) == 1:
         raise FileError(f"{name} must hold rows of numbers; it has a header and nothing below it: check how it was written.")
     titles, index = _names(rows[0], width, notes) if header else ([f"column{k + 1}" for k in range(width)], None)
-    cells = _cells(text, name, separator, width, max(map(len, first)), skipped=int(header))
+    nothing = [*MISSING, *form.na_values]
+    cells = _cells(text, name, separator, width, max(map(len, first)), nothing, skipped=int(header))
     columns = {title: _column(title, words, name, decimal) for title, words in zip(titles, cells, strict=True)}
     return Frame(columns, index=index, notes=notes)
 
 
-def _text(source: Source, limits: Limits) -> tuple[bytes, list[str]]:
+def _without_thousands(text: bytes, sign: str, separator: str) -> bytes:
+    """Numbers without the sign between thousands; only within quotes, if the same sign separates columns."""
+    between = re.compile(rb"(?<=\d)%b(?=\d{3}(?!\d))" % re.escape(sign).encode())
+    if sign != separator:
+        return between.sub(b"", text)
+    return re.sub(rb'"[^"\n]*"', lambda cell: between.sub(b"", cell[0]), text)
+
+
+def _text(source: Source, limits: Limits, skip_rows: int) -> tuple[bytes, list[str]]:
     """The text as UTF-8, unpacked, with one kind of line end, without comments and empty lines; and notes about it."""
     notes, parts, length = [], [], 0
     with source.path.open("rb") as file:
@@ -89,6 +118,8 @@ def _text(source: Source, limits: Limits) -> tuple[bytes, list[str]]:
         notes.append("The text is not UTF-8 and was read as Latin-1.")
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if skip_rows:
+        text = b"\n".join(text.split(b"\n")[skip_rows:])
     if text[:1] in b"# \t" or any(sign in text and b"\n" + sign in text for sign in (b"#", b" ", b"\t")):
         lines = [line for line in text.split(b"\n") if line.strip()]
         data = [line for line in lines if not line.startswith(b"#")]
@@ -98,7 +129,9 @@ def _text(source: Source, limits: Limits) -> tuple[bytes, list[str]]:
     return text.lstrip(b"\n"), notes
 
 
-def _cells(text: bytes, name: str, separator: str, width: int, longest: int, *, skipped: int) -> list[Any]:
+def _cells(
+    text: bytes, name: str, separator: str, width: int, longest: int, nothing: list[str], *, skipped: int
+) -> list[Any]:
     """All cells as words, null where there is nothing: ``width`` columns of pyarrow's."""
     pa, arrow = needed_library("pyarrow", "A table in text"), needed_library("pyarrow.csv", "A table in text")
     names, ragged = list(map(str, range(width))), []
@@ -109,7 +142,7 @@ def _cells(text: bytes, name: str, separator: str, width: int, longest: int, *, 
 
     read = {"column_names": names, "skip_rows_after_names": skipped, "block_size": max(2**22, 8 * longest)}
     parse = {"delimiter": separator, "quote_char": separator != " " and '"', "newlines_in_values": b'"' in text}
-    convert = {"column_types": dict.fromkeys(names, pa.string()), "null_values": [*MISSING], "strings_can_be_null": True}
+    convert = {"column_types": dict.fromkeys(names, pa.string()), "null_values": nothing, "strings_can_be_null": True}
     options = (
         arrow.ReadOptions(**read, use_threads=False),  # the number of a row is known
         arrow.ParseOptions(**parse, invalid_row_handler=refuse),
@@ -123,7 +156,7 @@ def _cells(text: bytes, name: str, separator: str, width: int, longest: int, *, 
         end = separator.encode()  # at the end of some lines but not of others, it separates nothing
         lines = [line[:-1] if line.endswith(end) and line.count(end) == width else line for line in text.split(b"\n")]
         if (trimmed := b"\n".join(lines)) != text:
-            return _cells(trimmed, name, separator, width, longest, skipped=skipped)
+            return _cells(trimmed, name, separator, width, longest, nothing, skipped=skipped)
         row, n_cells, advice = ragged[0].number - skipped, ragged[0].actual_columns, "correct it, or name the --separator"
         found = f"row {row} has {n_cells} and others have {width}"
         raise FileError(f"{name} must have as many cells in every row; {found}: {advice}.") from None
@@ -136,7 +169,8 @@ def _column(title: str, words: Any, name: str, decimal: str) -> Column:
         return Column(words, held=_kind(first))
     if n_words:
         found = f"'{title}' of {name} holds {n_numbers} numbers and {n_words} other cells, first {first[:30]!r} in row {row}"
-        advice = f"correct it, or leave it out with --drop '{title}'"
+        above = "skip the lines above the names of columns with --skip-rows, " if row == 1 else ""
+        advice = f"correct it, {above}or leave it out with --drop '{title}'"
         return Column(words, fault=f"A column must hold numbers or text; {found}: {advice}.")
     if n_numbers and n_truths:
         return Column(words, fault=f"A column must hold numbers or truths; '{title}' of {name} holds both: leave it out.")
@@ -213,7 +247,7 @@ def _guessed_decimal(name: str, rows: list[list[str]]) -> str:
     if not commas or any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
         return "."
     if all(_THOUSANDS.fullmatch(cell) for cell in commas):
-        advice = "pass --decimal ',' if they are fractions, and write thousands without commas"
+        advice = "pass --decimal ',' if they are fractions, or --thousands ',' if they are not"
         raise FileError(f"Commas must have one meaning; {commas[0]!r} in {name} may be thousands or fractions: {advice}.")
     return ","
 

@@ -19,13 +19,14 @@ from .source import FileError, needed_library
 __all__ = ["check_output", "replaced_file", "write_matrix", "write_table", "write_text"]
 
 _ENDINGS = {"table": ("csv", "tsv", "npy", "npz", "parquet"), "matrix": ("npz", "npy", "mtx"), "page": ("html", "htm")}
+_ENDINGS |= {"picture": ("png", "pdf", "svg")}
 _Place = str | PathLike[str]
 
 
 def check_output(path: _Place | None, *, kind: str = "table", inputs: tuple[_Place, ...] | list[_Place] = ()) -> None:
     """Say before the work what would keep the result from being written.
 
-    ``kind`` is "table", "matrix" or "page"; ``inputs`` are files that must not be overwritten.
+    ``kind`` is "table", "matrix", "page" or "picture"; ``inputs`` are files that must not be overwritten.
     """
     if path is None or (str(path) == "-" and kind == "table"):
         return

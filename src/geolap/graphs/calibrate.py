@@ -40,6 +40,8 @@ _LOCAL = 0.4
 _FULL = 0.1
 # Probabilities below this share of the largest change no principal direction; nor do more points than this in many features.
 _NO_STEP, _MOST_SPANNING = 1e-6, 100
+# Singular values below this share of the largest are rounding.
+_ROUNDING = 1e-7
 
 
 def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
@@ -186,7 +188,10 @@ class _Walk:
         squares, vectors = np.linalg.eigh(Z @ Z.T if wide else Z.T @ Z)
         values = np.sqrt(np.maximum(squares[::-1], 0.0))
         directions = vectors[:, ::-1].T
-        return values, (directions @ Z) / np.maximum(values, np.finfo(float).tiny)[:, None] if wide else directions
+        if not wide:
+            return values, directions
+        rounding = values <= _ROUNDING * values[0]  # fewer points than directions
+        return values, np.where(rounding, 0.0, (directions @ Z).T / np.where(rounding, 1.0, values)).T
 
 
 def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix]) -> tuple[int | None, float, float]:

@@ -20,7 +20,7 @@ from ..engines import make_engine
 from ..multiplicity import own_weight, quantile_of, weights_at
 from ..pairs import ZERO
 from ..points import Points, in_unit
-from ..shown import Carded
+from ..shown import Carded, Plotted
 from ..specification import GraphSpec
 from ..validation import check_bandwidths, check_n_sample
 
@@ -146,7 +146,7 @@ def graph_health(
 
 
 @dataclass(frozen=True)
-class HealthCurve:
+class HealthCurve(Plotted):
     """What graphs at several bandwidths would be like.
 
     Attributes

@@ -1,12 +1,14 @@
 """What all ways to choose ε have in common."""
 
+import logging
+import time
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..distances import Metric, points_of
 from ..judgment import judged
@@ -14,15 +16,19 @@ from ..points import Points
 from ..search import Curve, choose, minima_of, resampled_interval
 from ..selection import Selection
 from ..sentences import Sentence
+from ..shown import Plotted
 
 __all__ = ["BandwidthSelector", "least_of"]
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(eq=False, repr=False)
-class BandwidthSelector(BaseEstimator):
+class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEstimator):
     """A way to choose the bandwidth: ``fit(X, y=None)`` sets ``bandwidth_`` and ``selection_``.
 
-    ``metric`` says how far points are apart: Euclidean by default, or as the estimator has it that uses the selector.
+    ``metric`` says how far points are apart: Euclidean by default, or as the estimator has it that uses the selector.  A
+    step of a pipeline that passes the points on as they are.
     """
 
     needs_labels: ClassVar[bool] = False
@@ -51,9 +57,21 @@ class BandwidthSelector(BaseEstimator):
         """
         points = points_of(X, self.metric, keep_device=self.keeps_device, sample_weight=sample_weight)
         validate_data(self, X, skip_check_array=True)
+        start = time.perf_counter()
         self.selection_ = self.select(points, y)
         self.bandwidth_ = self.selection_.bandwidth
+        _log.info(
+            "%s: bandwidth %.4g of %d points in %.1f s; %s",
+            *(self.selection_.method, self.bandwidth_, len(points), time.perf_counter() - start, self.selection_.status),
+        )
         return self
+
+    def transform(self, X: Any) -> Any:
+        """X, unchanged."""
+        check_is_fitted(self)
+        points = points_of(X, least=1, keep_device=True)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return X if hasattr(X, "shape") else points.given
 
     def select(self, points: Points, y: Any = None) -> Selection:
         """The selection for points that have been checked, with a verdict; sets nothing."""

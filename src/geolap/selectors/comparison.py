@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from sklearn.utils import check_random_state
+from tqdm.auto import tqdm
 
 from ..distances import Metric, points_of
 from ..graphs.health import GraphHealth, graph_health
@@ -157,7 +158,9 @@ def compare_bandwidths(
     seed = random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31)
     common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
     rows = []
-    for selector in selectors:
+    bar = tqdm(list(zip(methods, selectors, strict=True)), disable=None, leave=False)
+    for name, selector in bar:
+        bar.set_description(f"rule {name}")
         selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params(deep=False)})
         start = time.perf_counter()
         selection = selector.select(points, y)

@@ -28,6 +28,7 @@ def write_report(
     comparison: Comparison | None = None,
     labels: ArrayLike | None = None,
     name: str | None = None,
+    reading: str | None = None,
     random_state: Any = None,
 ) -> Path:
     """Write an HTML report about the points X.
@@ -49,6 +50,8 @@ def write_report(
         Words or numbers that color the maps, up to 20 classes each in its own color; by default the density does.
     name : str, optional
         What to call the data.
+    reading : str, optional
+        Code that reads X, to be copied.
     random_state : int, RandomState or None
 
     Returns
@@ -63,7 +66,8 @@ def write_report(
         raise FileNotFoundError(
             f"A report must be written to a folder that exists; {str(path.parent)!r} does not: create it, or name another."
         )
-    content = content_of(X, selection=selection, comparison=comparison, labels=labels, name=name, random_state=random_state)
+    given: dict[str, Any] = {"selection": selection, "comparison": comparison, "labels": labels, "name": name}
+    content = content_of(X, **given, reading=reading, random_state=random_state)
     write_text(path, page_of(content, version=__version__))
     return path
 

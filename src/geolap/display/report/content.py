@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
+from tqdm.auto import tqdm
 
 from ...choices import RULES
 from ...dimension import DimensionCurve, dimension_curve
@@ -22,8 +23,8 @@ from ...points import Points
 from ...selection import Selection
 from ...selectors import GeometricConsistency
 from ...selectors.comparison import Comparison, ComparisonRow, compare_bandwidths
+from ..coloring import Coloring, label_coloring
 from .advice import Snippet, advice_for, snippets_for
-from .coloring import Coloring, label_coloring
 from .maps import FAILURES, MapView, map_views
 
 __all__ = ["ReportContent", "Rival", "content_of", "content_of_selection"]
@@ -31,6 +32,8 @@ __all__ = ["ReportContent", "Rival", "content_of", "content_of_selection"]
 _RIVALS = {name: rule.quick_up_to for name, rule in RULES.items() if rule.quick_up_to}
 _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
+# Bandwidths that differ by less than this factor are alike; parts of the work that a bar shows.
+_ALIKE, _STAGES = 1.25, 5
 _PULLED_NEAR = (
     "At ε̂ some of the first coordinates only single out a few points that hang on the others by little; those that "
     "follow are drawn."
@@ -68,6 +71,8 @@ class ReportContent:
     snippets : tuple of Snippet
     n_points, n_features : int or None
         None in a page made from the selection alone.
+    reading : str or None
+        Code that makes X of the file that the points are from, if they are from one.
     features : tuple of str
         Names of the columns, where there are any.
     rivals : tuple of Rival
@@ -85,6 +90,7 @@ class ReportContent:
     snippets: tuple[Snippet, ...]
     n_points: int | None = None
     n_features: int | None = None
+    reading: str | None = None
     features: tuple[str, ...] = ()
     rivals: tuple[Rival, ...] = ()
     health: HealthCurve | None = None
@@ -113,6 +119,25 @@ class ReportContent:
         if selection.neighborhoods is not None:
             facts.append(("dimension at ε̂", str(selection.neighborhoods.dimension or "cannot be told")))
         return *facts, ("gamma in scikit-learn", f"{convert_bandwidth(selection.bandwidth, target='gamma'):.4g}")
+
+    @property
+    def agreement(self) -> str | None:
+        """What to conclude from the other rules, in words; None if none answered."""
+        told = [(rival.method, rival.bandwidth) for rival in self.rivals if rival.bandwidth is not None]
+        if not told:
+            return None
+        ratios = {method: bandwidth / self.selection.bandwidth for method, bandwidth in told}
+        alike = [name for name, ratio in ratios.items() if 1 / _ALIKE <= ratio <= _ALIKE]
+        smaller = [name for name, ratio in ratios.items() if ratio < 1 / _ALIKE]
+        larger = [name for name, ratio in ratios.items() if ratio > _ALIKE]
+        parts = [f"Within a factor of {_ALIKE:g} of ε̂: {', '.join(alike) if alike else 'none of the other rules'}."]
+        if smaller:
+            parts.append(f"Smaller: {', '.join(smaller)}; there neighborhoods hold fewer, and noise counts for more.")
+        if larger:
+            parts.append(f"Larger: {', '.join(larger)}; there neighborhoods hold more, and curvature and gaps are lost.")
+        if smaller or larger:
+            parts.append("Rules answer different questions, so that this alone is no reason for doubt: see the graph below.")
+        return " ".join(parts)
 
     @property
     def geometric(self) -> bool:
@@ -144,14 +169,22 @@ def content_of(
     comparison: Comparison | None = None,
     labels: ArrayLike | None = None,
     name: str | None = None,
+    reading: str | None = None,
     random_state: Any = None,
 ) -> ReportContent:
     """All that a report says about the points X; what is not given is computed."""
     points = Points.of(X).host
     n, r = points.shape
     coloring = None if labels is None else label_coloring(labels, n)
+    bar = tqdm(total=_STAGES, desc="report: bandwidth", disable=None, delay=1.0, leave=False)
+
+    def next_is(stage: str) -> None:
+        bar.update()
+        bar.set_description(f"report: {stage}")
+
     if selection is None:
         selection = GeometricConsistency(random_state=random_state).fit(X).selection_
+    next_is("other rules")
     seed = int(check_random_state(random_state).randint(2**31))
     remarks: dict[str, str] = {}
     rivals = _asked(points, seed, remarks) if comparison is None else [_rival(row) for row in comparison]
@@ -163,15 +196,21 @@ def content_of(
         chosen = np.random.default_rng(seed).choice(n, _MOST_POINTS_OF_SPECTRUM, replace=False)
         some = points[np.sort(chosen)]
         remarks["dimension"] = f"From a random {_MOST_POINTS_OF_SPECTRUM} of the {n} points."
+    next_is("dimension")
     dimension = dimension_curve(some, scales, random_state=seed)
+    next_is("maps")
     maps = map_views(points, selection, seed)
     remarks |= {"maps": maps.remark, "graph": maps.graph}
     outliers = any(view.pulled for view in maps.views if view.factor == 1.0)
     if outliers:
         remarks["outliers"] = _PULLED_NEAR if maps.near else _PULLED
+    next_is("graph")
+    health = health_curve(points, scales, random_state=seed)
+    bar.close()
     return ReportContent(
         name=_name(name),
         selection=selection,
+        reading=reading,
         snippets=snippets_for(
             selection,
             near=near_alone(selection, n),
@@ -182,7 +221,7 @@ def content_of(
         n_features=r,
         features=tuple(str(column) for column in getattr(X, "columns", ())),
         rivals=tuple(rival for rival in rivals if rival.method != selection.method),
-        health=health_curve(points, scales, random_state=seed),
+        health=health,
         dimension=dimension,
         maps=maps.views,
         coloring=maps.coloring if coloring is None else coloring,

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...multiplicity import standard_error
 from ...selection import Selection
+from ..coloring import NO_LABEL, OTHER, Coloring
 from ..curve import drawn_curve
-from .coloring import NO_LABEL, OTHER, Coloring
 from .content import ReportContent
 from .maps import MapView
 
@@ -146,7 +146,8 @@ def dimension_figure(content: ReportContent) -> Figure:
     if largest > 0:
         leading = curve.singular_values[:, 0]
         bottom = max(math.log10(leading[leading > 0].min()), math.log10(largest) - _DECADES) - 0.3
-        layout["yaxis"] |= {"range": [bottom, math.log10(largest) + 0.15], "dtick": 1, "tickformat": "~g"}
+        short = "~g" if bottom > -4 else "~e"  # 0.00001 would reach the title
+        layout["yaxis"] |= {"range": [bottom, math.log10(largest) + 0.15], "dtick": 1, "tickformat": short}
     top = max(int(curve.votes.max()), 2)
     _add_panel(layout, "dimension", domain=_LOWER, range=[0.5, top + 0.5], dtick=max(1, math.ceil(top / 5)))
     figure = _marked(data, layout, content.selection)

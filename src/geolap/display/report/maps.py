@@ -19,7 +19,7 @@ from ...graphs.neighbors import nearest_distances
 from ...scale import neighbor_scale
 from ...selection import Selection, Verdict
 from ...threads import one_blas_thread
-from .coloring import Coloring, density_coloring, distance_coloring
+from ..coloring import Coloring, density_coloring, distance_coloring
 
 __all__ = ["FAILURES", "MapView", "Maps", "map_views"]
 

@@ -17,7 +17,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from .coloring import Coloring
+from ..coloring import Coloring
+from .advice import Snippet
 from .content import ReportContent
 from .figures import Figure, category_style, color_limits, dimension_figure, health_figure, map_figure, selection_figure
 
@@ -135,7 +136,8 @@ def _why(content: ReportContent) -> Section:
     title = "<h3>Other rules</h3>" if content.rivals else ""
     numbers = _numbers(_table(minima, chosen), _table(curve), title, _table(others))
     words = f"Score against bandwidth, chosen at {selection.bandwidth:.4g}; number of minima: {len(selection.minima)}."
-    parts = _figure("curve", words, key, figure), _remark(content, "rivals"), numbers
+    conclusion = f"<p>{escape(content.agreement)}</p>" if content.agreement else ""
+    parts = _figure("curve", words, key, figure), conclusion, _remark(content, "rivals"), numbers
     return _section("why", "Why this bandwidth", text, *parts), {"curve": figure}
 
 
@@ -245,13 +247,16 @@ def _dimension(content: ReportContent) -> Section:
 
 
 def _next(content: ReportContent) -> Section:
+    first = () if content.reading is None else (Snippet("Read the points", content.reading),)
+    snippets = (*first, *content.snippets)
     blocks = "".join(
         f'<div class="snippet"><header><h3>{escape(snippet.title)}</h3>'
         f'<button type="button" data-copy="code{k}">Copy</button></header>'
         f'<pre tabindex="0"><code id="code{k}">{escape(snippet.code)}</code></pre></div>'
-        for k, snippet in enumerate(content.snippets)
+        for k, snippet in enumerate(snippets)
     )
-    text = "X stands for your points, an array of one row each."
+    text = "X stands for your points, an array of one row each"
+    text += "." if content.reading is None else ", as the first piece of code reads them."
     return _section("next", "What to do next", text, f'<div class="snippets">{blocks}</div>'), {}
 
 

@@ -70,6 +70,8 @@ def _labels(labels: ArrayLike, n: int) -> np.ndarray:
         y = y.ravel()
     if y.shape != (n,):
         raise ValueError(f"There must be one label for each of the {n} points; shape {y.shape} was given: pass a column.")
+    if y.dtype.kind in "OU" and all(_is_missing(word) or _number(str(word)) is not None for word in y.tolist()):
+        y = np.array([np.nan if _is_missing(word) else _number(str(word)) for word in y.tolist()], dtype=float)
     numbers = y.dtype.kind in "iuf"
     if numbers:
         y = np.where(np.isfinite(y), y, np.nan)
