@@ -5,6 +5,7 @@ of the input alone: the division into tasks ignores the number of threads, resul
 and each task uses one BLAS thread.
 """
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -134,5 +135,26 @@ class _OneBlasThread:
         finally:
             held.set()  # better without the limit than waiting forever
 
+    def renewed(self) -> None:
+        """In a forked process: as new, for whoever was inside is not here to leave."""
+        self._lock, self._users = threading.Lock(), 0
+
 
 one_blas_thread = _OneBlasThread()
+
+
+def _before_fork() -> None:
+    _here.alone = threading.active_count() == 1
+
+
+def _in_fork() -> None:
+    """Locks that other threads of the parent held would never open here: ours are new, and OpenBLAS takes its own only for
+    several threads."""
+    one_blas_thread.renewed()
+    tqdm.set_lock(threading.RLock())
+    if not _here.alone:
+        _blas().limit(limits=1)
+
+
+if hasattr(os, "register_at_fork"):  # not on every system
+    os.register_at_fork(before=_before_fork, after_in_child=_in_fork)
