@@ -15,13 +15,17 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 
+from ..memory import require_memory
 from ..points import Points
 from ..selection import Selection, Status
-from ..threads import thread_count
+from ..threads import in_order
 from ..validation import check_choice, check_n_sample, check_number
 from .base import BandwidthSelector
 
 __all__ = ["MedianDistance", "NeighborDistance"]
+
+# Distances held at once, unless all are asked for, and points that are looked at together.
+_HELD, _ROWS = 2**24, 32
 
 
 @dataclass(eq=False, repr=False)
@@ -31,7 +35,8 @@ class MedianDistance(BandwidthSelector):
     Parameters
     ----------
     n_sample : int or None, default 1000
-        Distances from this many random points to all others count; None takes all pairs.
+        Distances from this many random points to all others count, or where that would be more than 17 million to a random
+        part of the others; None takes all pairs.
     random_state : int, RandomState or None
     n_jobs : int, optional
 
@@ -52,18 +57,28 @@ class MedianDistance(BandwidthSelector):
     random_state: Any = None
 
     def _select(self, points: Points, y: Any = None) -> Selection:
-        sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
+        random_state = check_random_state(self.random_state)
+        sample = check_n_sample(self.n_sample, len(points), random_state, least=1)
+        others = np.arange(len(points))
+        if self.n_sample is not None:
+            others = check_n_sample(max(len(sample), _HELD // len(sample)), len(points), random_state)
+        n_distances = float(len(sample)) * len(others)
+        require_memory(20.0 * n_distances, f"The median of {n_distances:.3g} distances", "set {n_sample}")
         X = points.box
-        distances = cdist(X[sample], X) * points.unit
-        distances = np.delete(distances.ravel(), np.arange(len(sample)) * len(X) + sample)
-        bandwidth = float(np.median(distances))
+
+        def found(rows: np.ndarray) -> np.ndarray:
+            return cdist(X[rows], X[others])[rows[:, None] != others]
+
+        groups = np.array_split(sample, -(-len(sample) // _ROWS))
+        distances = np.concatenate(list(in_order(found, groups, n_jobs=self.n_jobs, label="distances"))) * points.unit
+        bandwidth = float(np.median(distances, overwrite_input=True))
         if bandwidth == 0.0:
             raise ValueError(
                 "The median distance must be positive to serve as a bandwidth; more than half of the distances are 0: "
                 "remove duplicate points or use another method."
             )
         share = np.arange(1, 100) / 100
-        bandwidths, first = np.unique(np.quantile(distances, share), return_index=True)
+        bandwidths, first = np.unique(np.quantile(distances, share, overwrite_input=True), return_index=True)
         return _rule_of_thumb(bandwidth, bandwidths[bandwidths > 0], np.abs(share - 0.5)[first][bandwidths > 0], "median")
 
 
@@ -106,9 +121,11 @@ class NeighborDistance(BandwidthSelector):
         X = points.box
         k = min(self.n_neighbors, len(X) - 1)
         most = min(4 * k, len(X) - 1)
-        search = NearestNeighbors(n_neighbors=most + 1, n_jobs=thread_count(self.n_jobs)).fit(X)
+        search = NearestNeighbors(n_neighbors=most + 1).fit(X)
+        groups = np.array_split(sample, -(-len(sample) // _ROWS))
+        found = in_order(lambda rows: search.kneighbors(X[rows])[0], groups, n_jobs=self.n_jobs, label="neighbors")
         # The point itself is the first neighbor found, or ties with its duplicates for that place.
-        distances = search.kneighbors(X[sample])[0][:, 1:] * points.unit
+        distances = np.concatenate(list(found))[:, 1:] * points.unit
         typical = (np.mean if self.average == "mean" else np.median)(distances, axis=0)
         if typical[k - 1] == 0.0:
             raise ValueError(
