@@ -10,8 +10,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache
-from typing import TypeVar
+from numbers import Integral
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import cpu_count
@@ -19,8 +21,12 @@ from numpy.typing import DTypeLike
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
-__all__ = ["Scratch", "checkpoint", "in_order", "one_blas_thread", "thread_count"]
+from .sentences import Sentence
 
+__all__ = ["Scratch", "checkpoint", "heard", "in_order", "one_blas_thread", "thread_count"]
+
+# More threads than any machine has cores: somebody meant something else.
+_MOST_JOBS = 10**6
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -30,6 +36,14 @@ def thread_count(n_jobs: int | None) -> int:
 
     Unlike processes, threads share the points and cost nothing to start, so None means all of them.
     """
+    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (whole and 0 < abs(n_jobs) <= _MOST_JOBS):
+        raise ValueError(
+            Sentence(
+                "{n_jobs} must be a whole number of at least 1; {value!r} was given: choose one, or -1 for every core.",
+                value=n_jobs,
+            )
+        )
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
     return max(1, cpu_count() + 1 + (-1 if n_jobs is None else n_jobs))
@@ -69,6 +83,15 @@ def in_order(
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def heard(function: Callable[..., Result], *args: Any) -> Result:
+    """``function(*args)`` of native code that takes long, on a thread of its own: meanwhile an interrupt is heard here."""
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(copy_context().run, function, *args).result()
+    finally:
+        pool.shutdown(wait=False)
 
 
 class Scratch(threading.local):

@@ -163,7 +163,7 @@ class GraphEstimator(BaseEstimator):
     def _data(self, X: Any) -> Any:
         """X checked: points, or a matrix of distances."""
         if self.metric == "precomputed":
-            data = X if sparse.issparse(X) else np.asarray(X)
+            data = X if sparse.issparse(X) else np.atleast_2d(np.asarray(X))
         else:
             data = Points.of(X, keep_device=on_device(X))  # ε for points on a GPU is chosen there, the graph built here
         validate_data(self, X, skip_check_array=True)

@@ -12,7 +12,6 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_random_state
 
 from ..engines.base import NO_NEIGHBORS
 from ..engines.cost import MOST_ENTRIES, graph_memory
@@ -24,6 +23,7 @@ from ..points import Points, in_unit
 from ..selection import Selection
 from ..sentences import Sentence
 from ..specification import FullSpec
+from ..validation import check_random_state
 from .distances import given_pairs
 from .graph import KernelGraph, kernel_graph
 from .neighbors import all_pairs, pairs_within
@@ -249,4 +249,4 @@ def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, t
         kept = W[sqdist <= (np.inf if cutoff is None else cutoff * eps) ** 2].sum()
     else:
         kept = kernel.weights[rows].sum() - kernel.weights.diagonal()[rows].sum()
-    return float(np.clip(1.0 - kept / max(W.sum(), NO_NEIGHBORS), 0.0, 1.0))
+    return float(np.clip(1.0 - float(kept) / max(W.sum(), NO_NEIGHBORS), 0.0, 1.0))

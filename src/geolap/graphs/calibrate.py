@@ -47,7 +47,7 @@ _MOST_POINTS, _COORDINATES = 5000, 30
 
 def calibrated(graph: KernelGraph, points: Points | None) -> KernelGraph:
     """The graph with its calibration, by which its Laplacian is divided."""
-    joined = np.flatnonzero(graph.degrees > graph.weights.diagonal())
+    joined = np.flatnonzero(graph.density_sums > graph.weights.diagonal() * graph.density)
     if points is None or len(joined) < 3:
         return replace(graph, calibration=_untold(0.0))
     order = np.random.default_rng(0).permutation(joined)[: _BATCH * _MOST_BATCHES]
@@ -205,9 +205,10 @@ def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix]) -> tuple[in
     votes = [largest_gap(walk.singular_values(starts, R)) for R in seen if R is rows[0] or _held(R) <= _LOCAL]
     agreed = [(vote(each), float(np.mean(each == vote(each)))) for each in votes]
     most = max(share for _, share in agreed)
-    if most < _AGREED or agreed[0][0] == 0:
+    told = [d for d, share in agreed if share > _MAJORITY and d > 0]
+    if most < _AGREED or agreed[0][0] == 0 or not told:
         return None, most, 0.0
-    dim = min(d for d, share in agreed if share > _MAJORITY)
+    dim = min(told)
     shares = [float(np.mean(each == dim)) for each in votes]
     return dim, max(shares), shares[0]
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_random_state
 
 from ..engines import make_engine
 from ..points import Points, in_unit
 from ..shown import Carded
 from ..specification import GraphSpec
-from ..validation import check_bandwidths, check_n_sample
+from ..threads import heard
+from ..validation import check_bandwidths, check_n_sample, check_number, check_random_state
 
 __all__ = ["GraphHealth", "HealthCurve", "graph_health", "health_curve"]
 
@@ -108,7 +108,7 @@ def graph_health(
     """
     points = Points.of(X)
     eps = float(check_bandwidths(bandwidth)[0])
-    spec = GraphSpec(cutoff=cutoff, n_jobs=n_jobs).filled()
+    spec = GraphSpec(cutoff=check_number("cutoff", cutoff, low=0, open_low=True), n_jobs=n_jobs).filled()
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
     box = points.box
     radius = float(spec.cutoff * in_unit([eps], points.unit)[0])
@@ -194,7 +194,7 @@ def health_curve(
     """
     points = Points.of(X)
     bandwidths = np.sort(check_bandwidths(bandwidths))
-    spec = GraphSpec(cutoff=cutoff, n_jobs=n_jobs).filled()
+    spec = GraphSpec(cutoff=check_number("cutoff", cutoff, low=0, open_low=True), n_jobs=n_jobs).filled()
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
     engine = make_engine(points, replace(spec, cutoff=None))
     scales = np.concatenate([bandwidths, bandwidths / np.sqrt(2.0)])  # W² at ε is W at ε/√2
@@ -218,7 +218,7 @@ def health_curve(
 
 def _linked(X: np.ndarray, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Components, points in the largest and isolated points, in graphs that join points up to each of the radii apart."""
-    first, second, height, size = linkage(X, "single").T
+    first, second, height, size = heard(linkage, X, "single").T
     largest = np.maximum.accumulate(np.concatenate([[1.0], size]))
     leaves = np.sort(np.concatenate([height[first < len(X)], height[second < len(X)]]))  # where each point is joined
     joined = np.searchsorted(height, radii, side="right")

@@ -17,7 +17,7 @@ from ..engines.blocks import Block, blocks
 from ..pairs import ZERO, Pairs
 from ..points import PointsLike, as_points, in_unit, spread_pieces
 from ..sentences import Sentence
-from ..threads import Scratch, in_order, thread_count
+from ..threads import Scratch, heard, in_order, thread_count
 from ..validation import check_number
 
 __all__ = [
@@ -237,7 +237,7 @@ def _by_groups(
 
 
 def _nearest_by_tree(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
-    tree = cKDTree(X)
+    tree = heard(cKDTree, X)
     # Points that are close together use the same memory.
     return _by_groups(lambda rows: tree.query(X[rows], k), tree.indices, _QUERIES, k, n_jobs)
 
@@ -274,8 +274,8 @@ def _nearest_by_faiss(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
     index.cp.min_points_per_centroid = 1
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(thread_count(n_jobs))
-    index.train(points)
-    index.add(points)
+    heard(index.train, points)
+    heard(index.add, points)
     index.nprobe = max(1, n_cells // _SHARE_OF_CELLS)
     # faiss has threads of its own.
     found = _by_groups(

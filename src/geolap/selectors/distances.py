@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 
 from ..memory import require_memory
 from ..points import Points
 from ..selection import Selection, Status
-from ..threads import in_order
-from ..validation import check_choice, check_n_sample, check_number
+from ..threads import heard, in_order
+from ..validation import check_choice, check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector
 
 __all__ = ["MedianDistance", "NeighborDistance"]
@@ -121,7 +120,7 @@ class NeighborDistance(BandwidthSelector):
         X = points.box
         k = min(self.n_neighbors, len(X) - 1)
         most = min(4 * k, len(X) - 1)
-        search = NearestNeighbors(n_neighbors=most + 1).fit(X)
+        search = heard(NearestNeighbors(n_neighbors=most + 1).fit, X)
         groups = np.array_split(sample, -(-len(sample) // _ROWS))
         found = in_order(lambda rows: search.kneighbors(X[rows])[0], groups, n_jobs=self.n_jobs, label="neighbors")
         # The point itself is the first neighbor found, or ties with its duplicates for that place.

@@ -19,13 +19,12 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from sklearn.manifold import SpectralEmbedding
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 
 from ..points import Points
 from ..search import Curve
 from ..selection import Selection
 from ..threads import thread_count
-from ..validation import check_n_sample, check_number
+from ..validation import check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector, least_of
 
 __all__ = ["LocalContinuity"]

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from ...choices import RULES
 from ...dimension import DimensionCurve, dimension_curve
@@ -21,6 +20,7 @@ from ...points import Points
 from ...selection import Selection
 from ...selectors import GeometricConsistency
 from ...selectors.comparison import Comparison, ComparisonRow, compare_bandwidths
+from ...validation import check_random_state
 from .advice import Snippet, advice_for, snippets_for
 from .coloring import Coloring, label_coloring
 from .maps import FAILURES, MapView, map_views
