@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from .chunks import computed
 from .threads import one_blas_thread
 
 __all__ = [
@@ -221,6 +222,8 @@ def is_chunked(X: Any) -> bool:
 
 def host_array(X: Any) -> np.ndarray:
     """X as a NumPy array in host memory, from wherever it is."""
+    if is_chunked(X):
+        return np.asarray(computed(X)[0])
     if not on_device(X):
         return np.asarray(X)
     if not hasattr(X, "detach"):

@@ -102,12 +102,21 @@ class Hunt:
                 except FoundError as found:
                     self.told(what, found)
 
-    def table(self, seconds: float) -> str:
-        """Counts, as the page on promises shows them."""
-        rows = [f"| {what} | {n} | {self.failures[what]} |" for what, n in self.done.items()]
-        slowest = f"; the slowest interrupt took {max(self.latencies):.2f} s to be heard" if self.latencies else ""
-        title = f"Seed {self.seed}, {seconds / 60:.0f} minutes{slowest}."
-        return "\n".join([title, "", "| done | times | failures |", "|---|---|---|", *rows, ""])
+    def rows(self) -> dict[str, str]:
+        """A row of the table on the page of promises for each part of the hunt."""
+        slowest = f", the slowest heard after {max(self.latencies):.2f} s" if self.latencies else ""
+        notes = {"interrupts": slowest}
+        return {
+            what: f"| {what}{notes.get(what, '')} | {n} | {self.failures[what]} | {self.seed} |"
+            for what, n in self.done.items()
+        }
+
+
+def merged(rows: dict[str, str], table: Path) -> str:
+    """The table with these rows in place of those of an earlier run."""
+    old = table.read_text().splitlines()[2:] if table.exists() else []
+    names = {row.split("|")[1].split(",")[0].strip(): row for row in old if row.startswith("|")} | rows
+    return "\n".join(["| what was done | times | failures | seed |", "|---|---|---|---|", *names.values(), ""])
 
 
 def main() -> None:
@@ -131,10 +140,10 @@ def main() -> None:
         hunt.writes(10)
         hunt.tasks(2)
         hunt.interrupts(0.2)
-    table = hunt.table(time.monotonic() - begin)
-    print(table)
+    print("\n".join(hunt.rows().values()))
+    print(f"{(time.monotonic() - begin) / 60:.0f} minutes")
     if given.table is not None:
-        given.table.write_text(table)
+        given.table.write_text(merged(hunt.rows(), given.table))
     sys.exit(bool(hunt.failures))
 
 
