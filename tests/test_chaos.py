@@ -89,7 +89,7 @@ def test_a_chunk_that_no_worker_can_hold_is_a_sentence(cluster, expected):
     allowed = cluster.run_on_scheduler(lambda dask_scheduler: dask_scheduler.allowed_failures)
     cluster.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
     try:
-        with pytest.raises(RuntimeError, match="A chunk must fit into the memory of a worker; .*: use smaller chunks"):
+        with pytest.raises(RuntimeError, match=r"A chunk must fit into the memory of a worker; .*: use smaller chunks"):
             answer(chunked(out_of_memory))
     finally:
         cluster.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", allowed))

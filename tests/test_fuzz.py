@@ -8,6 +8,7 @@ import pytest
 
 import geolap
 from fuzz import calls, faults, files
+from fuzz.__main__ import merged
 from fuzz.failures import FoundError
 
 CORPUS = (Path(__file__).parent / "fuzz" / "corpus.jsonl").read_text().splitlines()
@@ -105,3 +106,10 @@ def test_a_command_that_is_asked_to_end_leaves_nothing(sign, tmp_path, monkeypat
 
     assert faults.check_command(Chosen(), tmp_path) < 10.0
     assert {path.name for path in tmp_path.iterdir()} == {"x.npy"}
+
+
+def test_the_table_keeps_parts_that_were_not_done_again(tmp_path):
+    old = {"calls": "| calls | 5 | 1 | 0 |", "files": "| files | 7 | 0 | 0 |"}
+    (tmp_path / "hunt.md").write_text(merged(old, tmp_path / "none"))
+    table = merged({"calls": "| calls, all well | 9 | 0 | 3 |"}, tmp_path / "hunt.md")
+    assert table.splitlines()[2:] == ["| calls, all well | 9 | 0 | 3 |", "| files | 7 | 0 | 0 |"]

@@ -127,6 +127,11 @@ for work in sys.stdin:
 """
 
 
+def _listen() -> None:
+    """Hear interrupts also where the parent, a job in the background of a shell, does not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Interrupted:
     """A process that works, and is interrupted again and again."""
 
@@ -141,7 +146,12 @@ class Interrupted:
 
     def _begin(self) -> None:
         self._child = subprocess.Popen(
-            [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", CHILD],
+            preexec_fn=_listen,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
     def _end(self) -> None:
@@ -151,7 +161,7 @@ class Interrupted:
             self._child = None
 
     def check(self, rng: np.random.Generator, most: float = 1.0, name: str | None = None) -> tuple[str, float]:
-        """Interrupt some work at a random moment: what it was, and seconds until it had ended."""
+        """Interrupt some work at a random moment: what it was, and seconds until it ended, as on an idle machine."""
         name = name or list(WORK)[rng.integers(len(WORK))]
         if self._child is None:
             self._begin()
@@ -160,17 +170,18 @@ class Interrupted:
         child.stdin.flush()
         self._line(name)
         time.sleep(float(rng.exponential(1.0)))
-        sent = time.perf_counter()
+        sent, busy = time.perf_counter(), max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
         child.send_signal(signal.SIGINT)
-        if not select.select([child.stdout], [], [], most)[0]:
+        if not select.select([child.stdout], [], [], most * busy)[0]:
             child.send_signal(signal.SIGUSR1)  # tells where it is
             time.sleep(0.5)
             child.kill()
-            where = [line.strip() for line in child.communicate()[1].splitlines() if "geolap" in line or "Thread" in line]
+            lines = [line.strip() for line in child.communicate()[1].splitlines() if line.strip()]
+            where = [line for line in lines[:-1] if "geolap" in line][-8:] + lines[-1:]
             self._child = None
-            raise FoundError(Failure.HANG, f"{name} did not end within {most} s of an interrupt: {' | '.join(where[-12:])}")
+            raise FoundError(Failure.HANG, f"{name} did not end within {most} s of an interrupt: {' | '.join(where)}")
         self._line(name)
-        return name, time.perf_counter() - sent
+        return name, (time.perf_counter() - sent) / busy
 
     def _line(self, name: str) -> None:
         if not self._child.stdout.readline():
@@ -196,6 +207,7 @@ def check_command(rng: np.random.Generator, folder: Path) -> float:
     sign, code = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)][rng.integers(3)]
     process = subprocess.Popen(
         [sys.executable, "-X", "faulthandler", "-m", "geolap", *command],
+        preexec_fn=_listen,
         cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -60,7 +60,7 @@ def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Pairs:
         I, J = tile
         # By differences wherever a bandwidth as narrow as the closest pair would notice.
         found = I.sqdist(J, 0.0, out=scratch.array("sqdist", (len(I.points), len(J.points))))
-        sqdist[np.ix_(order[I.rows], order[J.rows])] = found
+        sqdist[np.ix_(order[I.rows], order[J.rows])] = found if I is not J else 0.5 * (found + found.T)
         if I is not J:
             sqdist[np.ix_(order[J.rows], order[I.rows])] = found.T
 
@@ -68,7 +68,7 @@ def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Pairs:
     for _ in in_order(of, tiles, n_jobs=n_jobs, label="distances"):
         pass
     np.fill_diagonal(sqdist, 0.0)
-    return Pairs(0.5 * (sqdist + sqdist.T), unit)
+    return Pairs(sqdist, unit)
 
 
 def pairs_within(

@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, eigh
+from scipy.linalg import LinAlgError
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
@@ -31,6 +30,7 @@ from ..sentences import Sentence
 from ..threads import heard, thread_count
 from ..validation import check_choice
 from .graph import KernelGraph
+from .lapack import largest_of_full
 from .multigrid import has_multigrid, smallest_by_multigrid
 
 __all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectrum"]
@@ -303,13 +303,12 @@ def _full(B: np.ndarray, k: int, known: np.ndarray, push: float) -> _Eigenpairs:
     LAPACK's search for some of the eigenvectors goes wrong on matrices whose entries span hundreds of orders of magnitude,
     as those of a graph that nearly falls apart; then all are found, by another method.
     """
-    n = len(B)
     M = B - push * known * known.T
     with suppress(LinAlgError):
-        values, vectors = heard(partial(eigh, M, subset_by_index=[n - k, n - 1], check_finite=False))
+        values, vectors = heard(largest_of_full, M, k)
         if np.abs(M @ vectors - vectors * values).max(initial=0.0) <= _WANTED * push:
             return values, vectors
-    values, vectors = heard(partial(eigh, M, driver="evd", overwrite_a=True, check_finite=False))
+    values, vectors = heard(np.linalg.eigh, M)
     return values[-k:], vectors[:, -k:]
 
 
