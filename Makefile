@@ -2,6 +2,7 @@
 # make quick    the tests that take a minute; they need neither torch, scanpy nor a browser
 # make test     the whole test suite
 # make oldest   the quick tests with the oldest versions that pyproject.toml allows
+# make fuzz     the hunt for failures, into docs/hunt.md; make fuzz FUZZ='--minutes 60' goes on for as long
 # make lint     style and types
 # make docs     the documentation, into docs/_build/html
 # make package  wheel and sdist, into dist; checked
@@ -17,7 +18,7 @@ STAMP := .venv/.installed
 PYTEST := -m pytest -q -n 2 --dist worksteal
 QUICK := -m 'not slow and not browser' --ignore tests/test_anndata.py --ignore tests/test_device.py tests
 
-.PHONY: demo quick test oldest lint docs package reproduction browser bench clean
+.PHONY: demo quick test oldest fuzz lint docs package reproduction browser bench clean
 
 demo: $(STAMP)-core
 	mkdir -p demo
@@ -35,6 +36,10 @@ oldest: | $(BIN)/python
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-oldest
 	$(BIN)/uv pip install --quiet --python .venv-oldest --resolution lowest-direct -e '.[quick]'
 	.venv-oldest/bin/python $(PYTEST) -W ignore::DeprecationWarning $(QUICK)
+
+FUZZ ?= --calls 20000 --files 500 --writes 200 --tasks 100 --minutes-of-interrupts 10
+fuzz: $(STAMP)-dev
+	cd tests && OPENBLAS_NUM_THREADS=1 ../$(BIN)/python -m fuzz $(FUZZ) --table ../docs/hunt.md
 
 lint: $(STAMP)-dev
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ import pytest
 import geolap
 from geolap import memory
 from geolap.datasets import make_torus
+from geolap.points import Points
 
 
 def test_size_and_place_decide_the_engine():
@@ -77,3 +78,82 @@ def test_maps_are_forecast_and_graphs_that_do_not_fit_are_refused(monkeypatch):
         geolap.LaplacianEigenmap(2, 0.3, n_neighbors=500).fit(X)
     with pytest.raises(MemoryError, match="set n_edges or n_landmarks"):
         geolap.LaplacianEigenmap(2, 0.3).fit(X)
+
+
+def machine(files):
+    """What `geolap.memory` reads of a system that has these files and no others."""
+    return lambda file: files.get(str(file), "").splitlines()
+
+
+MEMINFO = {"/proc/meminfo": "MemTotal: 64000000 kB\nMemAvailable: 32000000 kB"}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, 32_000_000 * 1024),
+        (  # version 2: the outer group has less left than the inner one
+            {
+                "/proc/self/cgroup": "0::/slurm/job_7",
+                "/sys/fs/cgroup/slurm/job_7/memory.max": "max",
+                "/sys/fs/cgroup/slurm/memory.max": "4000000000",
+                "/sys/fs/cgroup/slurm/memory.current": "3000000000",
+                "/sys/fs/cgroup/slurm/memory.stat": "anon 5\ninactive_file 500000000",
+            },
+            1_500_000_000,
+        ),
+        (  # version 1
+            {
+                "/proc/self/cgroup": "9:cpu,cpuacct:/\n4:memory:/docker/abc",
+                "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes": "2000000000",
+                "/sys/fs/cgroup/memory/docker/abc/memory.usage_in_bytes": "1200000000",
+            },
+            800_000_000,
+        ),
+        (  # a container that sees its own group as the root
+            {
+                "/proc/self/cgroup": "0::/",
+                "/sys/fs/cgroup/memory.max": "1000",
+                "/sys/fs/cgroup/memory.current": "400",
+            },
+            600,
+        ),
+    ],
+)
+def test_the_tightest_control_group_counts(monkeypatch, files, expected):
+    monkeypatch.setattr(memory, "_lines", machine(MEMINFO | files))
+    assert memory.available_memory() == expected
+
+
+def test_memory_is_known_without_proc_and_without_limits_of_processes(monkeypatch):
+    psutil = pytest.importorskip("psutil")
+    monkeypatch.setattr(memory, "_lines", machine({}))
+    assert 0 < memory.available_memory() < psutil.virtual_memory().total
+
+    class Resource:  # of a system without limits on address space
+        RLIMIT_DATA, RLIM_INFINITY = 2, -1
+        getrlimit = staticmethod(lambda limit: (10**9 + psutil.Process().memory_info().vms, -1))
+
+    for module in (None, Resource):
+        monkeypatch.setattr(memory, "resource", module)
+        assert 0 < memory.available_memory() < psutil.virtual_memory().total
+    assert memory.available_memory() < 1.1e9
+
+
+def test_the_median_distance_holds_few_distances_at_a_time(monkeypatch):
+    import tracemalloc
+
+    monkeypatch.setattr("geolap.selectors.distances._HELD", 2**18)
+    X = np.random.default_rng(0).standard_normal((20_000, 2))
+    tracemalloc.start()
+    bandwidth = geolap.MedianDistance(n_sample=100, random_state=0)._select(Points(X)).bandwidth
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert bandwidth == pytest.approx(2 * np.sqrt(np.log(2)), rel=0.1)  # of two normal points in the plane
+    assert peak < 8e6  # all distances alone take 16 MB
+
+
+def test_all_pairs_for_the_median_are_refused_where_they_do_not_fit(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 1e6)
+    with pytest.raises(MemoryError, match=r"median of 9e\+06 distances needs about 180 MB .*: set n_sample"):
+        geolap.MedianDistance(n_sample=None)._select(Points(make_torus(3000, random_state=0).data))

@@ -20,7 +20,7 @@ from pyarrow import parquet
 from scipy import io, sparse
 
 from geolap.cli.commands import app
-from geolap.files import FORMATS, FileError, Table, read_table
+from geolap.files import FORMATS, FileError, Table, read_table, write_table
 from geolap.files.isolation import ISOLATED
 from geolap.files.reading import parsed
 from geolap.files.source import Limits, Source
@@ -291,3 +291,28 @@ def test_a_crash_of_a_library_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("geolap.files.isolation._CHILD", crash)
     with pytest.raises(FileError, match=r"the library that reads it crashed \(code -11\)"):
         read_table(tmp_path / "x.mat")
+
+
+@pytest.mark.filterwarnings("ignore")  # of the libraries that write
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("name", [None, "X"])
+def test_chunks_of_zarr_that_are_not_there_are_told(version, name, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    zarr.create_array(str(tmp_path / "x.zarr"), name=name, data=X, chunks=(5, 4), zarr_format=version)
+    limits = Limits.of(1e8)
+    assert not parsed(Source("'x'", tmp_path / "x.zarr"), "zarr", limits).notes
+    lost = sorted(path for path in tmp_path.rglob("*") if path.is_file() and "z" not in path.name)[1]
+    lost.unlink()
+    (note,) = parsed(Source("'x'", tmp_path / "x.zarr"), "zarr", limits).notes
+    assert note.startswith("Not in the folder, and read as 0.0: 1 of 4 chunks")
+
+
+def test_no_cell_of_an_output_is_a_formula(tmp_path):
+    words = ["=HYPERLINK(1)", "+1+2", "-x", "@SUM(A1)", "\t=1", "-1.5", "+", "a=b", ""]
+    columns = {"=row": np.array(words, object), "x": np.arange(-4.0, 5.0)}
+    for ending, separator in (("csv", ","), ("tsv", "\t")):
+        write_table(tmp_path / f"out.{ending}", columns)
+        table = pd.read_csv(tmp_path / f"out.{ending}", sep=separator, keep_default_na=False)
+        assert table.columns[0] == "'=row"
+        assert table["'=row"].tolist() == ["'=HYPERLINK(1)", "'+1+2", "'-x", "'@SUM(A1)", "'\t=1", *words[5:]]
+        assert table["x"].tolist() == columns["x"].tolist()

@@ -169,3 +169,16 @@ def test_new_points_are_extended_the_same_alone_and_together(sphere):
         model = geolap.LaplacianEigenmap(bandwidth=0.3, **params).fit(sphere[:3000])
         together = model.transform(new)
         np.testing.assert_allclose(together[::100], np.vstack([model.transform(x[None]) for x in new[::100]]), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (5, 5), (40, 3)])
+def test_some_eigenvectors_of_a_full_matrix_are_those_of_scipy(n, k):
+    from scipy.linalg import eigh
+
+    from geolap.graphs.lapack import largest_of_full
+
+    A = np.random.default_rng(0).standard_normal((n, n))
+    values, vectors = largest_of_full(A + A.T, k)
+    expected = eigh(A + A.T, subset_by_index=[n - k, n - 1])
+    np.testing.assert_allclose(values, expected[0], atol=1e-12)
+    np.testing.assert_allclose(np.abs(vectors), np.abs(expected[1]), atol=1e-9)

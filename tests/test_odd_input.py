@@ -72,6 +72,23 @@ def test_the_metric_of_tiny_and_huge_maps_is_finite(scale):
         geolap.riemannian_metric(1e160 * SPHERE, L)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("value", [1e20, 3e38])
+def test_a_sentinel_does_not_widen_the_search(value):
+    X = SPHERE.copy()
+    X[7] = value
+    plain, found = (geolap.select_bandwidth(points, random_state=0) for points in (SPHERE, X))
+    assert len(found.bandwidths) < 2 * len(plain.bandwidths)
+    assert found.bandwidth == pytest.approx(plain.bandwidth, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_densities_have_one_verdict_whatever_the_seed(seed):
+    rng = np.random.default_rng(seed)
+    X = np.vstack([0.05 * rng.standard_normal((300, 2)), rng.standard_normal((300, 2)) + np.array([4.0, 0.0])])
+    assert geolap.select_bandwidth(X, random_state=0).verdict is geolap.Verdict.NEAREST_NEIGHBORS
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1e-4, 1e80, 1e150])
 def test_reconstruction_answers_the_same_at_any_scale(scale):
     plain, scaled = (geolap.select_bandwidth(c * SPHERE, "rec") for c in (1.0, scale))

@@ -15,6 +15,7 @@ LAYERS = [
     {
         "calibration",
         "choices",
+        "chunks",
         "kernel",
         "laplacian",
         "memory",

@@ -10,8 +10,9 @@ import time
 from concurrent.futures import CancelledError
 
 import pytest
+from tqdm.auto import tqdm
 
-from geolap.threads import checkpoint, in_order
+from geolap.threads import checkpoint, in_order, one_blas_thread
 
 
 def test_results_come_in_the_order_of_the_tasks():
@@ -95,3 +96,59 @@ def test_long_work_shows_its_progress_on_a_terminal(settings, label):
             shown += os.read(master, 4096)  # fails when the work ends without having shown anything
         process.kill()
     os.close(master)
+
+
+def in_fork(work):
+    """The exit status of a forked process that does the work, or what ended it after ten seconds."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(child, 0)[1]
+
+
+@pytest.mark.posix
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # about threads in a process that forks
+def test_a_fork_while_another_thread_works_is_not_stuck():
+    inside, leave = threading.Event(), threading.Event()
+
+    def work():
+        with one_blas_thread, tqdm.get_lock(), one_blas_thread._lock:
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait()
+    status = in_fork(lambda: list(in_order(abs, [1], label="")))
+    leave.set()
+    thread.join()
+    assert status == 0
+
+
+FORKS = """
+import os, signal, threading, warnings
+import numpy as np, geolap.threads
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).standard_normal((300, 300))
+threading.Thread(target=lambda: [X @ X for _ in iter(int, 1)], daemon=True).start()
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        X @ X
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.posix
+def test_matrix_products_after_a_fork_wait_for_no_thread_of_the_parent():
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", FORKS], check=True, env=environment, timeout=120)

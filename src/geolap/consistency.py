@@ -32,7 +32,7 @@ class DistortionCurve:
     mean : ndarray (m,)
         D(ε)
     per_point : ndarray (n_sample, m)
-        ‖H_i(ε) − I‖
+        ‖H_i(ε) − I‖; of the inverse of H_i (``dual=False``) infinite where a point has no neighbors.
     sample : ndarray (n_sample,)
         Row indices of the evaluation points.
     effective_neighbors : ndarray (n_sample, m)

@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .distances import Metric, points_of
 from .engines import make_engine
@@ -21,7 +20,7 @@ from .selection import Selection
 from .selectors import BandwidthSelector, resolve_bandwidth
 from .shown import Carded, Plotted
 from .specification import GraphSpec
-from .validation import check_bandwidths, check_n_sample, check_number
+from .validation import check_bandwidths, check_n_sample, check_number, check_random_state
 
 __all__ = ["DimensionCurve", "DimensionEstimate", "dimension_curve", "dimension_range", "intrinsic_dimension"]
 
@@ -165,6 +164,7 @@ def dimension_range(
         engine = make_engine(points, GraphSpec(n_jobs=n_jobs))
         bandwidths = search_grid(engine, engine.nearest(sample), len(points))
     bandwidths = check_bandwidths(bandwidths)
+    check_number("max_dim", max_dim, Integral, low=1)
     values = local_singular_values(points, sample, bandwidths, max(max_dim, intrinsic_dim) + 1, n_jobs=n_jobs)
     votes = np.array([vote(column) for column in largest_gap(values).T])
     return bandwidths, votes == intrinsic_dim

@@ -88,6 +88,8 @@ def forecast(
     check_number("n_points", n, Integral, low=1)
     check_number("n_features", r, Integral, low=1)
     check_choice("task", task, ("selection", "map"))
+    if n_landmarks is not None:
+        check_number("n_landmarks", n_landmarks, Integral, low=3)
     spec = GraphSpec(exact=exact, engine=engine, n_neighbors=n_neighbors, n_jobs=n_jobs).filled()
     name = engine_for(X, exact=spec.exact) if spec.engine == "auto" else spec.engine
     jobs = thread_count(spec.n_jobs)

@@ -1,24 +1,26 @@
 """Available memory, checked before it is used."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from .sentences import Sentence
 
 try:
     import resource
-except ImportError:  # not on every system
+except ImportError:  # not on Windows
     resource = None  # type: ignore[assignment]
 
 __all__ = ["available_memory", "in_words", "require_memory"]
 
 
 def available_memory() -> float:
-    """Bytes that this process may still use: the smallest limit of machine, control group and process."""
-    limits = [_free_of_machine(), _free_of_group()]
-    for limit, used in (("RLIMIT_AS", "VmSize"), ("RLIMIT_DATA", "VmData")) if resource else ():
-        soft, _ = resource.getrlimit(getattr(resource, limit))
-        if soft != resource.RLIM_INFINITY:
-            limits.append(soft - _entry("/proc/self/status", used, 0.0))
+    """Bytes that this process may still use: the smallest limit of machine, control groups and process."""
+    limits = [_free_of_machine(), *_free_of_groups()]
+    for limit, used in (("RLIMIT_AS", "VmSize"), ("RLIMIT_DATA", "VmData")):
+        soft = resource.getrlimit(getattr(resource, limit))[0] if hasattr(resource, limit) else None
+        if soft is not None and soft != resource.RLIM_INFINITY:
+            limits.append(soft - (_entry("/proc/self/status", used) or _psutil().Process().memory_info().vms))
     return max(0.0, min(limits))
 
 
@@ -49,27 +51,56 @@ def in_words(n_bytes: float) -> str:
 
 
 def _free_of_machine() -> float:
-    return _entry("/proc/meminfo", "MemAvailable", float("inf"))
+    return _entry("/proc/meminfo", "MemAvailable") or float(_psutil().virtual_memory().available)
 
 
-def _free_of_group() -> float:
-    """What a control group (a container, a batch system) leaves free; cached files count as free."""
-    group = "/sys/fs/cgroup"
-    most, used = _lines(f"{group}/memory.max"), _lines(f"{group}/memory.current")
+def _psutil() -> Any:
+    """The library that knows where there is no /proc; not needed, and not installed, on Linux."""
+    import psutil
+
+    return psutil
+
+
+def _free_of_groups() -> Iterator[float]:
+    """What control groups (a container, a batch system), each inside the next, leave free; cached files count as free.
+
+    A line of the system's list is ``number:controllers:path``; version 2 has one tree and names no controllers.
+    """
+    for line in _lines("/proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, names = Path("/sys/fs/cgroup"), ("memory.max", "memory.current", "inactive_file")
+        elif controllers == "memory":
+            root, names = (
+                Path("/sys/fs/cgroup/memory"),
+                (
+                    "memory.limit_in_bytes",
+                    "memory.usage_in_bytes",
+                    "total_inactive_file",
+                ),
+            )
+        else:
+            continue
+        group = root / path.strip("/")
+        for folder in (group, *group.parents):
+            if folder.is_relative_to(root):  # a container sees its own group as the root
+                yield _free_of_group(folder, *names)
+
+
+def _free_of_group(folder: Path, limit: str, usage: str, cached: str) -> float:
+    most, used = _lines(folder / limit), _lines(folder / usage)
     if not (most and used and most[0].isdigit()):
         return float("inf")
-    cached = next(
-        (float(line.split()[1]) for line in _lines(f"{group}/memory.stat") if line.startswith("inactive_file")), 0.0
-    )
-    return float(most[0]) - float(used[0]) + cached
+    files = (float(line.split()[1]) for line in _lines(folder / "memory.stat") if line.startswith(cached))
+    return float(most[0]) - float(used[0]) + next(files, 0.0)
 
 
-def _entry(file: str, name: str, default: float) -> float:
-    """An entry of one of the system's tables, converted from kilobytes to bytes."""
-    return next((1024.0 * int(line.split()[1]) for line in _lines(file) if line.startswith(name)), default)
+def _entry(file: str, name: str) -> float | None:
+    """An entry of one of the system's tables, converted from kilobytes to bytes; None where there is no such table."""
+    return next((1024.0 * int(line.split()[1]) for line in _lines(file) if line.startswith(name)), None)
 
 
-def _lines(file: str) -> list[str]:
+def _lines(file: str | Path) -> list[str]:
     try:
         return Path(file).read_text().splitlines()
     except OSError:

@@ -19,6 +19,8 @@ __all__ = ["ZERO", "Pairs"]
 
 # Represents a squared distance of zero.
 ZERO = 1e-300
+# Weights that are computed together.
+_TOGETHER = 2**20
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,10 @@ class Pairs:
         S: Any = self.sqdist
         with np.errstate(under="ignore"):
             if not sparse.issparse(S):
-                return gaussian(S, eps, cutoff=cutoff).astype(dtype, copy=False)
+                full = np.empty(S.shape, dtype=dtype)
+                for rows in np.array_split(np.arange(len(S)), -(-S.size // _TOGETHER)):  # an interrupt is heard in between
+                    full[rows] = gaussian(S[rows], eps, cutoff=cutoff)
+                return full
             data = gaussian(S.data, eps, cutoff=cutoff)
             if self.share is not None:
                 data /= self.share

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from .chunks import computed
 from .multiplicity import checked_multiplicity, total_of, weights_at
 from .threads import one_blas_thread
 
@@ -33,6 +34,7 @@ __all__ = [
     "is_chunked",
     "median_of_some",
     "on_device",
+    "real_numbers",
     "root_mean_square_distance",
     "spread_pieces",
     "spread_rows",
@@ -261,6 +263,8 @@ def is_chunked(X: Any) -> bool:
 
 def host_array(X: Any) -> np.ndarray:
     """X as a NumPy array in host memory, from wherever it is."""
+    if is_chunked(X):
+        return np.asarray(computed(X)[0])
     if not on_device(X):
         return np.asarray(X)
     if not hasattr(X, "detach"):
@@ -372,6 +376,12 @@ def in_unit_box(X: Any) -> tuple[np.ndarray, float]:
     return np.ascontiguousarray(X), unit
 
 
+def real_numbers(values: Any) -> np.ndarray:
+    """A copy of coordinates of a map, from wherever they are, in float64."""
+    given = host_array(values)
+    return _as_numbers(given, values).astype(float)
+
+
 def spread_rows(n_points: int, most: int) -> np.ndarray:
     """At most ``most`` row indices, evenly spread: data is often sorted, and its first rows are not like the others."""
     return np.linspace(0, n_points - 1, min(n_points, most)).astype(int)
@@ -385,7 +395,7 @@ def spread_pieces(n_points: int, n_pieces: int, length: int) -> list[slice]:
 
 def unit_above(half: float) -> float:
     """The power of two in which points up to 2·``half`` from their center lie within [−2, 2]."""
-    return float(2.0 ** np.clip(np.ceil(np.log2(half)) + 1, -1074, 1023))
+    return float(2.0 ** np.clip(np.ceil(np.log2(half)) + 1, -1074, 1023)) if half > 0 else 1.0
 
 
 def median_of_some(X: np.ndarray) -> np.ndarray:

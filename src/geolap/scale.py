@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 
 from .consistency import Consistency
 from .distances import Metric, points_of
@@ -37,7 +36,7 @@ from .search_range import locality_bound
 from .sentences import Sentence
 from .specification import GraphSpec
 from .threads import thread_count
-from .validation import check_choice, check_n_sample, check_number
+from .validation import check_choice, check_n_sample, check_number, check_random_state
 
 __all__ = ["neighbor_scale", "regional_scale", "resolve_scale"]
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from .engines import Engine
-from .multiplicity import quantile_of, weights_at
+from .multiplicity import own_weight, quantile_of, weights_at
+from .points import spread_rows
 from .search import log_grid
 from .sentences import Sentence
 
@@ -15,6 +16,8 @@ _ISOLATED = 1e-4
 _NOT_ISOLATED = 0.05
 # This many effective neighbors, the point itself counted, are local however few points there are.
 _FEWEST_NEIGHBORS = 4.0
+# A range of more than this is looked at by some points first; its end is where they see so large a share of all points.
+_WIDE, _LOOKED_AT, _NEARLY_ALL = 2.0**25, 16, 0.99
 
 
 def falls_apart(nearest: np.ndarray, bandwidth: float, weights: np.ndarray | None = None) -> bool:
@@ -45,7 +48,21 @@ def search_grid(engine: Engine, nearest: np.ndarray, n_points: float, weights: n
             f"The distances of the points must be representable numbers; they range from about {low:.1g} to {high:.1g}: "
             "rescale the data."
         )
-    return log_grid(low, high)
+    return log_grid(low, _without_outliers(engine, low, high, n_points))
+
+
+def _without_outliers(engine: Engine, low: float, high: float, n_points: float) -> float:
+    """ε_max where a few far points, such as a sentinel of 1e38, make the root mean square distance that of themselves.
+
+    Neighborhoods of most points hold all but these few from some ε on, and nothing changes beyond it.
+    """
+    if high <= _WIDE * low:
+        return high
+    wide = log_grid(low, high, 1)
+    m = engine.multiplicity
+    rows = spread_rows(round(n_points) if m is None else len(m), _LOOKED_AT)
+    share = np.median(own_weight(m, rows) + engine.row_sums(wide, rows), axis=0) / n_points
+    return float(wide[np.argmax(share > _NEARLY_ALL)]) if share[-1] > _NEARLY_ALL else high
 
 
 def locality_bound(

@@ -120,7 +120,8 @@ class Selection(Plotted, Paged, Carded):
     bandwidth : float
         ε̂, in the unit of the data, for exp(−d²/ε²).
     bandwidths, scores : ndarray (m,)
-        The curve that was minimized, ascending in ε, with the refined minima among its points.
+        The curve that was minimized, ascending in ε, with the refined minima among its points.  That of GC⁻¹ is infinite
+        where an evaluation point has no neighbors.
     minima : tuple of Minimum
         Every minimum found, ascending in ε.  One beyond the bound is most often the global-scale artifact.
     interval : (float, float) or None

@@ -16,6 +16,7 @@ from .choices import ENGINES
 from .distances import Metric, checked_metric
 from .laplacian import LocalScale
 from .sentences import Sentence
+from .threads import thread_count
 from .validation import check_choice, check_number
 
 __all__ = ["EXECUTION", "FullSpec", "GraphSpec", "LocalScaleLike", "same_setting"]
@@ -137,8 +138,7 @@ class FullSpec(GraphSpec):
                         n=self.n_edges,
                     )
                 )
-        if self.n_jobs is not None and not (isinstance(self.n_jobs, Integral) and self.n_jobs < 0):
-            check_number("n_jobs", self.n_jobs, Integral, low=1)
+        thread_count(self.n_jobs)
         if self.exact and self.engine == "cells":
             raise ValueError("exact=True needs an engine that visits all pairs; 'cells' does not: use engine='auto'.")
         if self.n_neighbors is not None and self.neighbors is not None:

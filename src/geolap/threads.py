@@ -5,12 +5,15 @@ of the input alone: the division into tasks ignores the number of threads, resul
 and each task uses one BLAS thread.
 """
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache
-from typing import TypeVar
+from numbers import Integral
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import cpu_count
@@ -18,8 +21,12 @@ from numpy.typing import DTypeLike
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
-__all__ = ["Scratch", "checkpoint", "in_order", "one_blas_thread", "thread_count"]
+from .sentences import Sentence
 
+__all__ = ["Scratch", "checkpoint", "heard", "in_order", "one_blas_thread", "thread_count"]
+
+# More threads than any machine has cores: somebody meant something else.
+_MOST_JOBS = 10**6
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -29,6 +36,14 @@ def thread_count(n_jobs: int | None) -> int:
 
     Unlike processes, threads share the points and cost nothing to start, so None means all of them.
     """
+    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (whole and 0 < abs(n_jobs) <= _MOST_JOBS):
+        raise ValueError(
+            Sentence(
+                "{n_jobs} must be a whole number of at least 1; {value!r} was given: choose one, or -1 for every core.",
+                value=n_jobs,
+            )
+        )
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)
     return max(1, cpu_count() + 1 + (-1 if n_jobs is None else n_jobs))
@@ -68,6 +83,15 @@ def in_order(
     finally:
         stop.set()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def heard(function: Callable[..., Result], *args: Any) -> Result:
+    """``function(*args)`` of native code that takes long, on a thread of its own: meanwhile an interrupt is heard here."""
+    pool = ThreadPoolExecutor(1)
+    try:
+        return pool.submit(copy_context().run, function, *args).result()
+    finally:
+        pool.shutdown(wait=False)
 
 
 class Scratch(threading.local):
@@ -134,5 +158,26 @@ class _OneBlasThread:
         finally:
             held.set()  # better without the limit than waiting forever
 
+    def renewed(self) -> None:
+        """In a forked process: as new, for whoever was inside is not here to leave."""
+        self._lock, self._users = threading.Lock(), 0
+
 
 one_blas_thread = _OneBlasThread()
+
+
+def _before_fork() -> None:
+    _here.alone = threading.active_count() == 1
+
+
+def _in_fork() -> None:
+    """Locks that other threads of the parent held would never open here: ours are new, and OpenBLAS takes its own only for
+    several threads."""
+    one_blas_thread.renewed()
+    tqdm.set_lock(threading.RLock())
+    if not _here.alone:
+        _blas().limit(limits=1)
+
+
+if hasattr(os, "register_at_fork"):  # not on every system
+    os.register_at_fork(before=_before_fork, after_in_child=_in_fork)

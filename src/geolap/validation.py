@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state as random_state_of
 
 from .points import Points, host_array
 from .sentences import Sentence
@@ -23,6 +23,7 @@ __all__ = [
     "check_labels",
     "check_n_sample",
     "check_number",
+    "check_random_state",
     "check_sample",
     "check_values",
     "check_working_dim",
@@ -90,6 +91,20 @@ def check_number(
             )
         )
     return value
+
+
+def check_random_state(random_state: Any) -> np.random.RandomState:
+    """The generator that a seed, a generator or None means."""
+    try:
+        return random_state_of(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            Sentence(
+                "{random_state} must be None, a whole number from 0 to 4294967295 or a RandomState; {value!r} was given: "
+                "choose one.",
+                value=random_state,
+            )
+        ) from None
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:

@@ -80,7 +80,8 @@ def check_report(report: str | None, reading: Reading) -> None:
         raise ValueError("A report is about points of weight 1; --weights was given with --report: leave out one of them.")
     if reading.metric not in WITH_COORDINATES:
         raise ValueError(
-            f"A report shows points with coordinates; --metric {reading.metric} was given with --report: leave out one of them."
+            f"A report shows points with coordinates; --metric {reading.metric} was given with --report: leave out one of "
+            "them."
         )
 
 

@@ -99,7 +99,18 @@ def on_interrupt() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         _say_interrupted()
-        sys.exit(Exit.INTERRUPTED)
+        _leave(Exit.INTERRUPTED)
+    except SystemExit as end:
+        if end.code in (Exit.INTERRUPTED, Exit.TERMINATED):
+            _leave(Exit(end.code))
+        raise
+
+
+def _leave(code: Exit) -> NoReturn:
+    """End at once: everything is cleaned up, and native code on other threads is not waited for."""
+    with suppress(OSError):
+        sys.stdout.flush()
+    os._exit(code)
 
 
 class Run:

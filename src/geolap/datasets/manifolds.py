@@ -12,9 +12,8 @@ from numbers import Integral
 import numpy as np
 from scipy.integrate import cumulative_trapezoid
 from scipy.special import gammaln
-from sklearn.utils import check_random_state
 
-from ..validation import check_number
+from ..validation import check_number, check_random_state
 
 __all__ = [
     "ManifoldSample",

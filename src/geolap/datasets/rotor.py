@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from numbers import Integral
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from ..validation import check_number
+from ..validation import check_number, check_random_state
 from .manifolds import Seed
 
 __all__ = ["RotorSample", "make_rotor"]

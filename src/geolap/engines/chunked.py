@@ -10,7 +10,7 @@ sums.  Only degrees, and only if they must be exact, have the length of the data
   effective neighborhood; columns are a sample where a neighborhood holds more than some 4000 points.
 
 The current dask scheduler does the work.  With a ``distributed.Client`` that is a cluster, which repeats the work of lost
-workers.
+workers.  A cluster that is itself lost is a sentence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +23,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 from tqdm.auto import tqdm
 
+from ..chunks import computed
 from ..kernel import gaussian, ladder_weights, ladders, reach
 from ..laplacian import density_weights
 from ..points import in_unit, unit_above
@@ -147,7 +148,7 @@ class ChunkedEngine:
             for first in range(0, n_tasks, ahead):
                 batch = [next(tasks) for _ in range(min(ahead, n_tasks - first))]
                 with one_blas_thread:
-                    done = dask.compute(*batch)
+                    done = computed(*batch)
                 yield from done
                 bar.update(len(batch))
 

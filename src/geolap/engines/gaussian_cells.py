@@ -47,6 +47,8 @@ _EXPONENT_ERROR = 1e-3
 _REACH = 3.5
 # Targets of one tile, and cells; cells that share a bounding box, and boxes that share one.
 _TARGETS, _CELLS, _SHARED = 1024, 1024, 32
+# Exponents in single precision are not lower than this; their weights are zero long before.
+_FAR = 1e30
 
 
 class Boxes:
@@ -197,7 +199,8 @@ class Cells:
                 part = near[k : k + _CELLS]
                 W = scratch.array("W", (len(points), len(part)), np.float32)
                 if lost:  # by differences
-                    W[:] = -_weighted_squares(points, self.centers[part], inverse[part]) / scale[:, None]
+                    squares = _weighted_squares(points, self.centers[part], inverse[part])
+                    W[:] = -np.minimum(squares / scale[:, None], _FAR)
                 else:
                     right = _of_cells(self.centers[part] - center, inverse[part]) if factors is None else factors[part]
                     np.matmul(left, right.T, out=W)
@@ -230,7 +233,7 @@ def _weighted_squares(points: np.ndarray, centers: np.ndarray, inverse: np.ndarr
 def _of_cells(centers: np.ndarray, inverse: np.ndarray) -> np.ndarray:
     """Rows whose products with those of `_of_points` are −Σ_k (x_k − μ_k)² a_k; ``inverse`` a is (K, r), or (K, 1)."""
     squares = (centers**2 * inverse).sum(axis=1, keepdims=True)
-    return np.hstack([-inverse, 2.0 * centers * inverse, -squares]).astype(np.float32)
+    return np.clip(np.hstack([-inverse, 2.0 * centers * inverse, -squares]), -_FAR, _FAR).astype(np.float32)
 
 
 def _of_points(points: np.ndarray, scale: np.ndarray, alike: bool) -> np.ndarray:

@@ -31,16 +31,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components
 from ..laplacian import Matrix, row_entries
 from ..local_pca import vote
+from ..points import real_numbers
 from ..selection import Selection
 from ..sentences import Sentence
 from ..shown import Plotted
-from ..validation import check_number
+from ..validation import check_number, check_random_state
 
 __all__ = [
     "MOST_CONTRASTS",
@@ -212,7 +212,7 @@ def _given(embedding: Any, graph: Any) -> tuple[np.ndarray, KernelGraph, np.ndar
         rows = slice(None) if embedding.landmarks_ is None else embedding.landmarks_
         Y = np.asarray(embedding.embedding_[rows], dtype=float)
         return Y, embedding.graph_, embedding.component_labels_, known_dimension(embedding.selection_)
-    Y = np.array(embedding, dtype=float)
+    Y = real_numbers(embedding)
     if not isinstance(graph, KernelGraph) or Y.ndim != 2 or len(Y) != graph.n_points or not np.isfinite(Y).all():
         n = graph.n_points if isinstance(graph, KernelGraph) else "n_points"
         raise ValueError(

@@ -25,12 +25,11 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..shown import Plotted
 from ..threads import one_blas_thread
-from ..validation import check_number
+from ..validation import check_number, check_random_state
 from .base import GraphEstimator
 from .coordinates import known_dimension
 from .frames import Frames, local_frames

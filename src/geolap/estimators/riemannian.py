@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..laplacian import Matrix
 from ..metric import departure
+from ..points import real_numbers
 from ..shown import Plotted
 from ..validation import check_number
 from .base import GraphEstimator
@@ -211,7 +212,7 @@ def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None 
     >>> round(float(metric.volume.mean()), 1)  # so an area on the map is a quarter of that on the data
     0.3
     """
-    Y = np.array(embedding, dtype=float)
+    Y = real_numbers(embedding)
     if isinstance(laplacian, GraphEstimator):
         check_is_fitted(laplacian)
         laplacian = laplacian.graph_.metric_laplacian()

@@ -1,7 +1,6 @@
 """Figure 2: COIL, its distortion for several d', and its local singular values with the CLMR range."""
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ..datasets import load_ssl_book
 from ..engines import make_engine
@@ -10,7 +9,7 @@ from ..points import Points
 from ..selection import Selection
 from ..selectors import GeometricConsistency
 from ..selectors.multiscale_svd import turning_points
-from ..validation import check_n_sample
+from ..validation import check_n_sample, check_random_state
 from .paper import BANDWIDTHS, BY_DIMENSION, COIL_CLMR, COIL_MINIMUM, COIL_SEARCHED
 from .study import Claim, Record, Study, compared, listed, statistic
 

@@ -21,13 +21,13 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.preprocessing import scale
-from sklearn.utils import check_random_state
 
 from ..datasets import ManifoldSample, make_hourglass, make_sphere, make_swiss_roll, make_torus
 from ..estimators.clusters import LaplacianClustering
 from ..estimators.laplacian import GraphLaplacian
 from ..estimators.maps import LaplacianEigenmap
 from ..graphs.smooth_regression import SmoothFunctions
+from ..validation import check_random_state
 from .labeled_sets import PACKAGES, LabeledSet, labeled_sets
 from .labels import functions_of, split_errors
 from .study import Claim, Record, Study, column, listed

@@ -16,9 +16,9 @@ from functools import cache, partial
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
-from sklearn.utils import check_random_state
 
 from ..datasets import make_hourglass, make_torus
+from ..validation import check_random_state
 
 __all__ = ["SURFACES", "Surface", "revolution_spectrum"]
 

@@ -19,7 +19,6 @@ from functools import partial
 from itertools import combinations, pairwise, product
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ..datasets import ManifoldSample, make_flat_torus, make_sphere, make_torus
 from ..engines import make_engine
@@ -30,6 +29,7 @@ from ..pairs import Pairs
 from ..points import spread_rows
 from ..search import log_grid
 from ..selectors import METHODS, GeometricConsistency
+from ..validation import check_random_state
 from .calibrated import NARROWER, calibrated_rows, calibrated_summary, surface_rows
 from .rules import selected
 from .study import Claim, Record, Study, column, distinct, listed, where

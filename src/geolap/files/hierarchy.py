@@ -42,8 +42,13 @@ def read_zarr(source: Source, limits: Limits, array: str | None = None, beside: 
     root = needed_library("zarr", "A .zarr folder").open(str(source.path), mode="r")
     if hasattr(root, "shape"):
         limits.check_array(source.name, root.shape, root.dtype.itemsize)
-        return Frame({}, plain_block(_checked("", {"": root}, limits, source.name)[...], source.name))
-    return _read(dict(root.members(max_depth=None)), source.name, limits, array, beside)
+        block = plain_block(_checked("", {"": root}, limits, source.name)[...], source.name)
+        return Frame({}, block, notes=_absent({"": root}))
+    nodes = dict(root.members(max_depth=None))
+    frame = _read(nodes, source.name, limits, array, beside)
+    used = {frame.array, *beside, *(f"obs/{column}" for column in beside)}
+    frame.notes += _absent({path: node for path, node in nodes.items() if {path, path.rpartition("/")[0]} & used})
+    return frame
 
 
 def _read(nodes: dict[str, Any], name: str, limits: Limits, array: str | None, beside: Collection[str]) -> Frame:
@@ -106,6 +111,17 @@ def _checked(path: str, nodes: dict[str, Any], limits: Limits, name: str) -> Any
         if unknown:
             raise FileError(f"An array of zarr must be packed by codecs that only hold numbers; {unknown[0]} may do more.")
     return node
+
+
+def _absent(nodes: dict[str, Any]) -> list[str]:
+    """Notes on chunks of zarr that are not there: it writes no empty ones, and cannot tell them from lost ones."""
+    notes = []
+    for path, node in nodes.items():
+        if hasattr(node, "shape") and (n_absent := node.nchunks - node.nchunks_initialized):
+            which = f"{n_absent} of {node.nchunks} chunks{f' of {listed([path])}' if path else ''}"
+            advice = "copy it again if they should not be empty"
+            notes.append(f"Not in the folder, and read as {node.fill_value}: {which}; {advice}.")
+    return notes
 
 
 def _codec_names(described: dict[str, Any]) -> Iterator[str]:

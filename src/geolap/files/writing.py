@@ -125,9 +125,26 @@ def write_matrix(path: _Place, matrix: Any, **beside: Any) -> None:
 
 def _write_lines(file: TextIO, columns: Mapping[str, np.ndarray], separator: str) -> None:
     writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-    writer.writerow(columns)
-    lists = (["" if value is None or value != value else value for value in column.tolist()] for column in columns.values())
+    writer.writerow(map(_inert, columns))
+    lists = (
+        ["" if value is None or value != value else _inert(value) for value in column.tolist()]
+        for column in columns.values()
+    )
     writer.writerows(zip(*lists, strict=True))
+
+
+def _inert(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: words of a file are data for whoever opens it next.
+
+    Words that begin like a formula get an apostrophe, which spreadsheets do not show.  Numbers, and signs alone, are none.
+    """
+    if not isinstance(value, str) or len(value) < 2 or value[0] not in "=+-@\t\r":
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def _unpickled(column: np.ndarray) -> np.ndarray:

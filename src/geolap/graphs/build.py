@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
-from sklearn.utils import check_random_state
 
 from ..distances import Distances, Metric
 from ..engines.base import NO_NEIGHBORS
@@ -25,6 +24,7 @@ from ..points import Points, in_unit
 from ..selection import Selection
 from ..sentences import Sentence
 from ..specification import FullSpec
+from ..validation import check_random_state
 from .graph import KernelGraph, kernel_graph
 from .neighbors import all_pairs, pairs_within
 from .skeleton import Skeleton
@@ -280,4 +280,4 @@ def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, t
     else:
         own = kernel.weights.diagonal()[rows] - W[np.arange(len(rows)), rows]  # without copies of the point
         kept = kernel.weights[rows].sum() - own.sum()
-    return float(np.clip(1.0 - kept / max(W.sum(), NO_NEIGHBORS), 0.0, 1.0))
+    return float(np.clip(1.0 - float(kept) / max(W.sum(), NO_NEIGHBORS), 0.0, 1.0))

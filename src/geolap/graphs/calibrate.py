@@ -46,7 +46,7 @@ _ROUNDING = 1e-7
 
 def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
     """The graph with its calibration, by which its Laplacian is divided."""
-    joined = np.flatnonzero(graph.degrees > graph.weights.diagonal())
+    joined = np.flatnonzero(graph.density_sums > graph.weights.diagonal() * graph.density)
     if not points.whole or len(joined) < 3:
         return replace(graph, calibration=_untold(0.0))
     rng, most = np.random.default_rng(0), min(_BATCH * _MOST_BATCHES, len(joined))
@@ -203,9 +203,10 @@ def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix]) -> tuple[in
     votes = [largest_gap(walk.singular_values(starts, R)) for R in seen if R is rows[0] or walk.held(R) <= _LOCAL]
     agreed = [(vote(each), float(np.mean(each == vote(each)))) for each in votes]
     most = max(share for _, share in agreed)
-    if most < _AGREED or agreed[0][0] == 0:
+    told = [d for d, share in agreed if share > _MAJORITY and d > 0]
+    if most < _AGREED or agreed[0][0] == 0 or not told:
         return None, most, 0.0
-    dim = min(d for d, share in agreed if share > _MAJORITY)
+    dim = min(told)
     shares = [float(np.mean(each == dim)) for each in votes]
     return dim, max(shares), shares[0]
 

@@ -249,12 +249,12 @@ def kernel_graph(
         degrees = np.asarray(W.sum(axis=1, dtype=float)).ravel()
     degrees = np.where(degrees > NO_NEIGHBORS, degrees, 0.0)
     logs = log_density_weights(degrees / m, renormalization=renormalization, scale=scale)
-    with np.errstate(over="ignore", under="ignore"):
-        unit = float(np.exp(logs.max())) if np.isfinite(logs.max()) else 1.0
+    # Its square must be a number: powers of degrees may go further.
+    unit = float(np.exp(np.clip(logs.max(), -340.0, 340.0))) if np.isfinite(logs.max()) else 1.0
     density = density_weights(degrees / m, renormalization=renormalization, scale=scale)
     return KernelGraph(W, float(bandwidth), degrees, density, unit, scale, multiplicity=multiplicity)
 
 
 def _inverse(sums: np.ndarray) -> np.ndarray:
     """1/s, and 0 where s = 0."""
-    return np.where(sums > 0, 1.0 / np.where(sums > 0, sums, 1.0), 0.0)
+    return np.where(sums > 0, 1.0 / np.maximum(sums, np.finfo(float).tiny), 0.0)

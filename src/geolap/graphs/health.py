@@ -13,7 +13,6 @@ from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
-from sklearn.utils import check_random_state
 
 from ..distances import Distances, Metric, points_of
 from ..engines import make_engine
@@ -22,7 +21,8 @@ from ..pairs import ZERO
 from ..points import Points, in_unit
 from ..shown import Carded, Plotted
 from ..specification import GraphSpec
-from ..validation import check_bandwidths, check_n_sample
+from ..threads import heard
+from ..validation import check_bandwidths, check_n_sample, check_number, check_random_state
 
 __all__ = ["GraphHealth", "HealthCurve", "graph_health", "health_curve"]
 
@@ -120,7 +120,7 @@ def graph_health(
     """
     points = points_of(X, metric, sample_weight=sample_weight)
     eps = float(check_bandwidths(bandwidth)[0])
-    spec = GraphSpec(cutoff=cutoff, n_jobs=n_jobs).filled()
+    spec = GraphSpec(cutoff=check_number("cutoff", cutoff, low=0, open_low=True), n_jobs=n_jobs).filled()
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
     radius = float(spec.cutoff * in_unit([eps], points.unit)[0])
     labels = components_within(points, radius)
@@ -211,7 +211,7 @@ def health_curve(
     """
     points = points_of(X, metric)
     bandwidths = np.sort(check_bandwidths(bandwidths))
-    spec = GraphSpec(cutoff=cutoff, n_jobs=n_jobs).filled()
+    spec = GraphSpec(cutoff=check_number("cutoff", cutoff, low=0, open_low=True), n_jobs=n_jobs).filled()
     sample = check_n_sample(n_sample, len(points), check_random_state(random_state), least=1)
     engine = make_engine(points, replace(spec, cutoff=None))
     scales = np.concatenate([bandwidths, bandwidths / np.sqrt(2.0)])  # W² at ε is W at ε/√2
@@ -246,7 +246,7 @@ def _duplicates(points: Points) -> int:
 def _linked(points: Points, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Components, points in the largest and isolated points, in graphs that join points up to each of the radii apart."""
     known = squareform(points.full / points.unit, checks=False) if isinstance(points, Distances) else points.box
-    first, second, height, size = linkage(known, "single").T
+    first, second, height, size = heard(linkage, known, "single").T
     n, largest = len(points), np.maximum.accumulate(np.concatenate([[1.0], size]))
     leaves = np.sort(np.concatenate([height[first < n], height[second < n]]))  # where each point is joined
     joined = np.searchsorted(height, radii, side="right")

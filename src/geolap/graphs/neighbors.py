@@ -18,7 +18,7 @@ from ..engines.blocks import Block, blocks
 from ..pairs import ZERO, Pairs
 from ..points import PointsLike, as_points, in_unit, spread_pieces
 from ..sentences import Sentence
-from ..threads import Scratch, in_order, thread_count
+from ..threads import Scratch, heard, in_order, thread_count
 from ..validation import check_number
 
 __all__ = [
@@ -63,7 +63,7 @@ def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Pairs:
         I, J = tile
         # By differences wherever a bandwidth as narrow as the closest pair would notice.
         found = I.sqdist(J, 0.0, out=scratch.array("sqdist", (len(I.points), len(J.points))))
-        sqdist[np.ix_(order[I.rows], order[J.rows])] = found
+        sqdist[np.ix_(order[I.rows], order[J.rows])] = found if I is not J else 0.5 * (found + found.T)
         if I is not J:
             sqdist[np.ix_(order[J.rows], order[I.rows])] = found.T
 
@@ -71,7 +71,7 @@ def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Pairs:
     for _ in in_order(of, tiles, n_jobs=n_jobs, label="distances"):
         pass
     np.fill_diagonal(sqdist, 0.0)
-    return Pairs(0.5 * (sqdist + sqdist.T), unit)
+    return Pairs(sqdist, unit)
 
 
 def pairs_within(
@@ -242,7 +242,7 @@ def _by_groups(
 
 
 def _nearest_by_tree(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
-    tree = cKDTree(X)
+    tree = heard(cKDTree, X)
     # Points that are close together use the same memory.
     return _by_groups(lambda rows: tree.query(X[rows], k), tree.indices, _QUERIES, k, n_jobs)
 
@@ -279,8 +279,8 @@ def _nearest_by_faiss(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
     index.cp.min_points_per_centroid = 1
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(thread_count(n_jobs))
-    index.train(points)
-    index.add(points)
+    heard(index.train, points)
+    heard(index.add, points)
     index.nprobe = max(1, n_cells // _SHARE_OF_CELLS)
     # faiss has threads of its own.
     found = _by_groups(

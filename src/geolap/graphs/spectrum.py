@@ -14,22 +14,23 @@ Residuals are checked, and signs are fixed: the entry of largest magnitude is po
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from ..laplacian import Matrix, scaled_rows
 from ..sentences import Sentence
-from ..threads import thread_count
+from ..threads import heard, thread_count
 from ..validation import check_choice
 from .graph import KernelGraph
+from .lapack import largest_of_full
 from .multigrid import has_multigrid, smallest_by_multigrid
 
 __all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectrum"]
@@ -302,11 +303,12 @@ def _full(B: np.ndarray, k: int, known: np.ndarray, push: float) -> _Eigenpairs:
     LAPACK's search for some of the eigenvectors goes wrong on matrices whose entries span hundreds of orders of magnitude,
     as those of a graph that nearly falls apart; then all are found, by another method.
     """
-    n = len(B)
     M = B - push * known * known.T
-    values, vectors = eigh(M, subset_by_index=[n - k, n - 1], check_finite=False)
-    if np.abs(M @ vectors - vectors * values).max(initial=0.0) > _WANTED * push:
-        values, vectors = eigh(M, driver="evd", overwrite_a=True, check_finite=False)
+    with suppress(LinAlgError):
+        values, vectors = heard(largest_of_full, M, k)
+        if np.abs(M @ vectors - vectors * values).max(initial=0.0) <= _WANTED * push:
+            return values, vectors
+    values, vectors = heard(np.linalg.eigh, M)
     return values[-k:], vectors[:, -k:]
 
 
@@ -332,7 +334,7 @@ def _factorized(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _
     """Largest eigenpairs of a sparse matrix by inverse iteration: near ``top`` they are close, their inverses far apart."""
     n = B.shape[0]
     shift = 1e-10 * top
-    solve = splu(sparse.csc_array((top + shift) * sparse.eye_array(n) - B)).solve
+    solve = heard(splu, sparse.csc_array((top + shift) * sparse.eye_array(n) - B)).solve
 
     def product(v: np.ndarray) -> np.ndarray:
         v = solve(v - known[:, 0] * (known[:, 0] @ v))

@@ -33,7 +33,6 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import brentq
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils import check_random_state
 
 from ..engines.base import NO_NEIGHBORS
 from ..engines.blocks import Block, blocks
@@ -41,6 +40,7 @@ from ..kernel import gaussian
 from ..pairs import ZERO, Pairs
 from ..points import Points, in_unit, spread_rows
 from ..threads import Scratch, in_order
+from ..validation import check_random_state
 from .neighbors import matrix_of_tiles, nearest_pairs, tiles_within
 
 __all__ = ["WIDER", "Thinning", "planned_thinning", "thinned_pairs", "thinning_error"]
@@ -129,6 +129,8 @@ def planned_thinning(
 
     def log_c_for(wanted: float) -> float:
         low, high = np.log(wanted) - 10.0, np.log(wanted) + 60.0
+        if edges(low) >= wanted:  # few points have neighbors, and the others are joined with themselves in any case
+            return low
         return float(brentq(lambda log_c: edges(log_c) - wanted, low, high, xtol=1e-3)) if edges(high) > wanted else high
 
     log_c = log_c_for(min(_FEWEST, most) if isinstance(n_edges, str) else n_edges)

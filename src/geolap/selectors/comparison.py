@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 
 from ..distances import Metric, points_of
 from ..graphs.health import GraphHealth, graph_health
 from ..selection import Selection
 from ..shown import Carded, Plotted
+from ..validation import check_random_state
 from . import METHODS, selector_named
 
 __all__ = ["COLUMNS", "Comparison", "ComparisonRow", "compare_bandwidths"]

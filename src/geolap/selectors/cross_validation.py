@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.optimize import dual_annealing
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 
 from ..engines import make_engine
 from ..graphs.neighbors import all_pairs
@@ -23,7 +23,7 @@ from ..points import Points, spread_rows
 from ..search_range import falls_apart, search_grid
 from ..selection import Selection, Status
 from ..specification import GraphSpec
-from ..validation import check_classes, check_labels, check_number
+from ..validation import check_classes, check_labels, check_number, check_random_state
 from .base import BandwidthSelector
 
 __all__ = ["CrossValidation", "label_folds", "middle_of_least"]

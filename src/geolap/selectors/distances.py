@@ -8,21 +8,24 @@ Neither minimizes anything; their curves show how the answer would change with t
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 
 from ..distances import Distances
+from ..memory import require_memory
 from ..multiplicity import copies_of, own_weight, quantile_of, weights_at
 from ..points import Points
 from ..selection import Selection, Status
-from ..threads import thread_count
-from ..validation import check_choice, check_n_sample, check_number
+from ..threads import heard, in_order
+from ..validation import check_choice, check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector
 
 __all__ = ["MedianDistance", "NeighborDistance"]
+
+# Distances held at once, unless all are asked for, and points that are looked at together.
+_HELD, _ROWS = 2**24, 32
 
 
 @dataclass(eq=False, repr=False)
@@ -32,7 +35,8 @@ class MedianDistance(BandwidthSelector):
     Parameters
     ----------
     n_sample : int or None, default 1000
-        Distances from this many random points to all others count; None takes all pairs.
+        Distances from this many random points to all others count, or where that would be more than 17 million to a random
+        part of the others; None takes all pairs.
     random_state : int, RandomState or None
     n_jobs : int, optional
 
@@ -53,15 +57,21 @@ class MedianDistance(BandwidthSelector):
     random_state: Any = None
 
     def _select(self, points: Points, y: Any = None) -> Selection:
-        sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
-        distances, weights = np.sqrt(points.sqdist(sample)).ravel() * points.unit, None
-        own = np.arange(len(sample)) * len(points) + sample
-        if points.multiplicity is None:
-            distances = np.delete(distances, own)
-        else:  # of all pairs of copies
-            weights = np.outer(points.multiplicity[sample], points.multiplicity)
-            weights.ravel()[own] = points.multiplicity[sample] * copies_of(points.multiplicity, sample)[:, 0]
-            distances, weights = distances[weights.ravel() > 0], weights[weights > 0]
+        random_state = check_random_state(self.random_state)
+        sample = check_n_sample(self.n_sample, len(points), random_state, least=1)
+        others = np.arange(len(points))
+        if self.n_sample is not None:
+            others = check_n_sample(max(len(sample), _HELD // len(sample)), len(points), random_state)
+        n_distances = float(len(sample)) * len(others)
+        require_memory(20.0 * n_distances, f"The median of {n_distances:.3g} distances", "set {n_sample}")
+
+        def found(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return _of_pairs(points, rows, others)
+
+        groups = np.array_split(sample, -(-len(sample) // _ROWS))
+        parts = list(in_order(found, groups, n_jobs=self.n_jobs, label="distances"))
+        distances, counted = (np.concatenate(part) for part in zip(*parts, strict=True))
+        weights = None if points.multiplicity is None else counted
         bandwidth = float(quantile_of(distances, 0.5, weights))
         if bandwidth == 0.0:
             raise ValueError(
@@ -113,7 +123,10 @@ class NeighborDistance(BandwidthSelector):
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
         k = min(self.n_neighbors, int(points.total) - 1)
         most = min(4 * k, int(points.total) - 1)
-        distances = _to_nearest(points, sample, most, n_jobs=self.n_jobs) * points.unit
+        groups = np.array_split(sample, -(-len(sample) // _ROWS))
+        search = _search_of(points, most)
+        found = in_order(lambda rows: _to_nearest(points, rows, most, search), groups, n_jobs=self.n_jobs, label="neighbors")
+        distances = np.concatenate(list(found)) * points.unit
         weights = weights_at(points.multiplicity, sample)
         mean = self.average == "mean"
         typical = np.average(distances, axis=0, weights=weights) if mean else quantile_of(distances, 0.5, weights)
@@ -128,17 +141,37 @@ class NeighborDistance(BandwidthSelector):
         return _rule_of_thumb(float(typical[k - 1]), bandwidths[positive], scores[positive], "knn")
 
 
-def _to_nearest(points: Points, sample: np.ndarray, most: int, *, n_jobs: int | None) -> np.ndarray:
-    """Distances (n, most) from sampled points to their nearest others, copies counted, in units of the points'."""
-    n, m = len(points), points.multiplicity
-    places = most + 1 if m is None else min(int(np.ceil((most + 1) / min(m.min(), 1.0))), n)
+def _of_pairs(points: Points, rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of pairs, and of how many pairs of copies each is, if points have weights."""
+    D, own, m = np.sqrt(points.sqdist(rows, others)) * points.unit, rows[:, None] == others, points.multiplicity
+    if m is None:
+        return D[~own], np.empty(0)
+    weights = np.outer(m[rows], m[others])
+    weights[own] = np.broadcast_to(m[rows][:, None] * copies_of(m, rows), own.shape)[own]
+    return D[weights > 0], weights[weights > 0]
+
+
+def _places(points: Points, most: int) -> int:
+    """Places that hold a point and its nearest others."""
+    m = points.multiplicity
+    return most + 1 if m is None else min(int(np.ceil((most + 1) / min(m.min(), 1.0))), len(points))
+
+
+def _search_of(points: Points, most: int) -> NearestNeighbors | None:
     if isinstance(points, Distances):
-        distances, columns = points.nearest_of(sample, places - 1)
+        return None
+    return heard(NearestNeighbors(n_neighbors=_places(points, most)).fit, points.box)
+
+
+def _to_nearest(points: Points, sample: np.ndarray, most: int, search: NearestNeighbors | None) -> np.ndarray:
+    """Distances (n, most) from sampled points to their nearest others, copies counted, in units of the points'."""
+    m, places = points.multiplicity, _places(points, most)
+    if search is not None:
+        distances, columns = search.kneighbors(points.box[sample])
+    else:
+        distances, columns = cast(Distances, points).nearest_of(sample, places - 1)
         distances = np.column_stack([np.zeros(len(sample)), distances / points.unit])
         columns = np.column_stack([sample, columns])
-    else:
-        search = NearestNeighbors(n_neighbors=places, n_jobs=thread_count(n_jobs)).fit(points.box)
-        distances, columns = search.kneighbors(points.box[sample])
     if m is None:  # the point itself is the first found, or ties with its duplicates for that place
         return distances[:, 1:]
     # The point itself is one of those at distance 0; the k-th of the others is at the place by which k are counted.

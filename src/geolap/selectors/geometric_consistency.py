@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ..consistency import Consistency
 from ..distances import Distances
@@ -17,7 +16,7 @@ from ..local_dimension import neighborhoods_at
 from ..points import Points, spread_rows
 from ..selection import Selection
 from ..specification import GraphSpec, LocalScaleLike
-from ..validation import check_choice, check_n_sample, check_number
+from ..validation import check_choice, check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector
 
 __all__ = ["FEWER_SAMPLE", "FIRST_SAMPLE", "GeometricConsistency"]

@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from ..distances import points_of
@@ -27,7 +26,7 @@ from ..scale import resolve_scale
 from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine
 from ..selection import Selection, Status
 from ..specification import FullSpec, GraphSpec, same_setting
-from ..validation import check_bandwidths, check_n_sample, check_number
+from ..validation import check_bandwidths, check_n_sample, check_number, check_random_state
 from . import GeometricConsistency
 
 __all__ = ["ConsistencySearch", "Gain"]

@@ -20,13 +20,12 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from sklearn.manifold import SpectralEmbedding
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 
 from ..graphs.neighbors import nearest_neighbors
 from ..points import Points
 from ..search import Curve
 from ..selection import Selection
-from ..validation import check_n_sample, check_number
+from ..validation import check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector, least_of
 
 __all__ = ["LocalContinuity"]

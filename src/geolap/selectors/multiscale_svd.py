@@ -16,7 +16,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ..engines import make_engine
 from ..local_pca import largest_gap, local_singular_values
@@ -25,7 +24,7 @@ from ..points import Points
 from ..search_range import search_grid
 from ..selection import Selection, Status
 from ..specification import GraphSpec
-from ..validation import check_n_sample, check_number
+from ..validation import check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector
 
 __all__ = ["MultiscaleSVD"]

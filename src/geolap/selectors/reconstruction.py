@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ..engines import make_engine
 from ..kernel import ladder_weights, ladders
@@ -21,7 +20,7 @@ from ..search_range import search_grid
 from ..selection import Selection
 from ..specification import GraphSpec
 from ..threads import in_order
-from ..validation import check_n_sample
+from ..validation import check_n_sample, check_random_state
 from .base import BandwidthSelector, least_of
 
 __all__ = ["Reconstruction"]

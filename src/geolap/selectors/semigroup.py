@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ..engines import make_engine
 from ..kernel import gaussian
@@ -26,7 +25,7 @@ from ..search_range import search_grid
 from ..selection import Selection
 from ..specification import GraphSpec
 from ..threads import checkpoint, in_order
-from ..validation import check_n_sample
+from ..validation import check_n_sample, check_random_state
 from .base import BandwidthSelector, least_of
 
 __all__ = ["Semigroup"]

@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from ..local_pca import largest_gap, local_singular_values, vote
 from ..multiplicity import weights_at
 from ..points import Points, spread_rows
 from ..selection import Selection
-from ..validation import check_number
+from ..validation import check_number, check_random_state
 from .base import BandwidthSelector
 from .geometric_consistency import GeometricConsistency
 

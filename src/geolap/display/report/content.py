@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 
 from ...choices import RULES
@@ -23,6 +22,7 @@ from ...points import Points
 from ...selection import Selection
 from ...selectors import GeometricConsistency
 from ...selectors.comparison import Comparison, ComparisonRow, compare_bandwidths
+from ...validation import check_random_state
 from ..coloring import Coloring, label_coloring
 from .advice import Snippet, advice_for, snippets_for
 from .maps import FAILURES, MapView, map_views
