@@ -35,11 +35,8 @@ def with_value(value):
         (np.array([[1.0, "x"]] * 4, dtype=object), ValueError, r"Points must be numbers; .*could not convert string"),
         (np.full((4, 2), np.datetime64("2026-01-01")), TypeError, r"Points must be numbers; .*datetime64"),
         (GOOD + 1j, ValueError, r"Complex data not supported: .*np.hstack\(\[X.real, X.imag\]\)"),
-        (
-            sparse.csr_array(GOOD),
-            TypeError,
-            r"dense array .* sparse matrix of shape \(20, 3\) was given: call X.toarray\(\)",
-        ),
+        (sparse.csr_array(GOOD * np.inf), ValueError, r"Points must be finite; the sparse input contains NaN or inf"),
+        (sparse.csr_array(GOOD + 1j), ValueError, r"Points must be real numbers; a sparse matrix of complex128 was given"),
         (np.empty((5, 0)), ValueError, r"0 feature\(s\) \(shape=\(5, 0\)\) while a minimum of 1 is required"),
         (np.empty((0, 3)), ValueError, r"n_samples=0"),
         ([[1.0, 2.0], [3.0]], ValueError, r"table of numbers; .*: give every row the same length"),

@@ -6,6 +6,7 @@ import pytest
 import geolap
 from geolap.datasets import make_sphere
 from geolap.graphs.health import components_within
+from geolap.points import Points
 
 SCALES = np.geomspace(0.01, 1.0, 12)
 
@@ -21,7 +22,7 @@ def test_components_at_all_bandwidths_are_those_at_each(points):
     for eps, components, largest, isolated in zip(
         SCALES, curve.components, curve.largest_component, curve.isolated, strict=True
     ):
-        sizes = np.bincount(components_within(points, 3.0 * eps))
+        sizes = np.bincount(components_within(Points(points), 3.0 * eps / Points(points).unit))
         assert components == len(sizes)
         assert largest == sizes.max()
         assert np.isclose(isolated * len(points), (sizes == 1).sum())

@@ -30,7 +30,10 @@ ESTIMATORS = [
     geolap.ConsistencySearch({"renormalization": [0.5, 1.0]}, random_state=0),
 ]
 # Reasons, not excuses: scikit-learn keeps lists of names for its own estimators of this kind.
-NO_ZERO = {"check_sample_weight_equivalence_on_dense_data": "a weight of zero is refused: such points are left out"}
+NO_ZERO = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "a weight of zero is refused: such points are left out"
+    for kind in ("dense", "sparse")
+}
 EXPECTED = {
     "LaplacianClassifier": {
         "check_classifiers_classes": "-1 marks unlabeled points and cannot be a class",

@@ -16,7 +16,9 @@ from geolap.least_distortion import _Between
 
 @parametrize_with_checks(
     [GeometricConsistency(n_sample=20, random_state=0)],
-    expected_failed_checks=lambda _: {"check_sample_weight_equivalence_on_dense_data": "a weight of zero is refused"},
+    expected_failed_checks=lambda _: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "a weight of zero is refused" for kind in ("dense", "sparse")
+    },
 )
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

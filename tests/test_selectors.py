@@ -24,7 +24,10 @@ def seeded(name):
 
 
 # Reasons, not excuses.
-NO_ZERO = {"check_sample_weight_equivalence_on_dense_data": "a weight of zero is refused: such points are left out"}
+NO_ZERO = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "a weight of zero is refused: such points are left out"
+    for kind in ("dense", "sparse")
+}
 NO_WEIGHTS = NO_ZERO | {
     "check_sample_weights_list": "neighbors are counted one by one, and weights are refused",
     "check_sample_weights_not_overwritten": "neighbors are counted one by one, and weights are refused",

@@ -100,6 +100,8 @@ def points_of(
     A = _checked_sparse(X, least)
     if metric == "cosine":
         A, metric = _sparse_on_sphere(A), "euclidean"
+    elif metric == "correlation":
+        _check_lengths(_deviations(A), metric)
     return _under(Distances(A, metric=metric), least)
 
 
@@ -411,14 +413,21 @@ def between(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarra
         sqdist[sqdist <= _SAME * (a[:, None] + b)] = 0.0
         return np.sqrt(sqdist)
     if metric == "correlation":
-        (a, mean_a), (b, mean_b) = ((_squares(side), np.asarray(side.mean(axis=1)).ravel()) for side in (A, B))
-        r = A.shape[1]
-        length_a, length_b = np.sqrt(a - r * mean_a**2), np.sqrt(b - r * mean_b**2)
-        cosine = ((A @ B.T).toarray() - r * mean_a[:, None] * mean_b) / (length_a[:, None] * length_b)
+        mean_a, mean_b = (np.asarray(side.mean(axis=1)).ravel() for side in (A, B))
+        inner = (A @ B.T).toarray() - A.shape[1] * mean_a[:, None] * mean_b
+        cosine = inner / (_deviations(A)[:, None] * _deviations(B))
         sqdist = 2.0 - 2.0 * cosine
         sqdist[sqdist <= _SAME] = 0.0
         return np.sqrt(sqdist)
     return _called(A, B, metric, params)
+
+
+def _deviations(A: Any) -> np.ndarray:
+    """Lengths of sparse rows about their means."""
+    mean = np.asarray(A.mean(axis=1)).ravel()
+    squares = _squares(A)
+    rest = squares - A.shape[1] * mean**2
+    return np.sqrt(np.where(rest > _SAME * squares, rest, 0.0))
 
 
 def _squares(A: Any) -> np.ndarray:

@@ -56,7 +56,7 @@ def _without_outliers(engine: Engine, low: float, high: float, n_points: float) 
 
     Neighborhoods of most points hold all but these few from some ε on, and nothing changes beyond it.
     """
-    if high <= _WIDE * low:
+    if high / _WIDE <= low:
         return high
     wide = log_grid(low, high, 1)
     m = engine.multiplicity

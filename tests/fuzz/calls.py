@@ -21,7 +21,7 @@ LABELED = ["LaplacianClassifier", "LaplacianRegressor", "CrossValidation"]
 RULES = [rule.selector for rule in geolap.RULES.values() if rule.selector not in LABELED]
 FUNCTIONS = ["select_bandwidth", "compare_bandwidths", "distortion", "graph_health", "health_curve", "intrinsic_dimension"]
 FUNCTIONS += ["dimension_range", "dimension_curve", "neighbor_scale", "regional_scale", "forecast", "riemannian_metric"]
-FUNCTIONS += ["independent_coordinates"]
+FUNCTIONS += ["independent_coordinates", "relax", "explain_coordinates"]
 ALONE = ["convert_bandwidth"]
 SEARCH = ["ConsistencySearch"]
 CALLS = [*dict.fromkeys([*ESTIMATORS, *LABELED, *RULES, *FUNCTIONS, *ALONE, *SEARCH])]
@@ -48,6 +48,7 @@ ANSWERS += [
     "CoordinateSet",
 ]
 ANSWERS += ["IndependentCoordinates", "RiemannianMetric", "ClusterStatus", "Gain", "anndata", "datasets"]
+ANSWERS += ["Relaxation", "NamedCoordinates"]
 
 # Shapes of clouds, the usual ones first, and kinds of arrays, those that are points first.
 SHAPES = ["normal", "ring", "line", "duplicates", "places", "outlier", "far", "tiny", "huge", "grid", "equal", "nan", "inf"]
@@ -79,7 +80,7 @@ GRAPHS = {
     "n_neighbors": [3, 1, 10, 1000, None, "auto"],
     "n_edges": ["auto", 3, 50],
     "local_scale": [None, 3, "regional", 1000],
-    "metric": ["euclidean", "precomputed"],
+    "metric": ["euclidean", "precomputed", "cosine", "correlation", "manhattan"],
     "random_state": [0, 3, None],
     "n_jobs": [1, 2, -1, None],
 }
@@ -126,6 +127,9 @@ VALUES = GRAPHS | {
     "parameters": [{"n_neighbors": [3, 6]}, {"renormalization": (0.0, 1.0)}],
     "selector": [None],
     "neighbors": [None],
+    "sample_weight": [None, 2.0],
+    "max_iter": [5, 50],
+    "tol": [1e-3, 1.0],
 }
 
 
@@ -154,7 +158,11 @@ def random_case(rng: np.random.Generator) -> dict:
 
 def parameters_of(name: str) -> list[str]:
     given = inspect.signature(getattr(geolap, name)).parameters
-    return [key for key in given if key not in ("X", "y", "_", "params", "embedding", "laplacian", "graph")]
+    return [
+        key
+        for key in given
+        if key not in ("X", "y", "_", "params", "embedding", "laplacian", "graph", "estimator", "functions")
+    ]
 
 
 def required(name: str, parameter: str) -> bool:
@@ -243,8 +251,11 @@ def answered(name: str, target: object, X: object, parameters: dict, data: dict)
     n, y = data["n"], None
     if name in LABELED or (name in FUNCTIONS and parameters.get("method") == "cv"):
         y = labels_of(n, data["seed"], classes=name != "LaplacianRegressor")
-    if name in ("riemannian_metric", "independent_coordinates"):
+    if name in ("riemannian_metric", "independent_coordinates", "relax"):
         result = _on_map(name, target, X, parameters)
+    elif name == "explain_coordinates":
+        functions = np.random.default_rng(data["seed"]).standard_normal((2, n))
+        result = target(X, dict(zip("ab", functions, strict=True)), **parameters)
     elif name in FUNCTIONS:
         result = target(X, **parameters)
     else:
@@ -265,6 +276,8 @@ def answered(name: str, target: object, X: object, parameters: dict, data: dict)
 
 def _on_map(name: str, target: object, X: object, parameters: dict) -> object:
     graph = geolap.GraphLaplacian(bandwidth=1.0, n_jobs=1).fit(np.random.default_rng(0).standard_normal((12, 3)))
+    if name == "relax":
+        return target(X, graph, **parameters)
     if name == "riemannian_metric":
         return target(X, graph.laplacian_, **parameters)
     return target(X, graph.graph_, **parameters)

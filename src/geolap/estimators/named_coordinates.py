@@ -150,8 +150,11 @@ def explain_coordinates(
     fitted = X if isinstance(X, GraphEstimator) else GraphLaplacian(calibrate=False, random_state=random_state).fit(X)
     check_is_fitted(fitted)
     points = fitted._built.points
-    if points is None:
-        raise ValueError("Functions are explained on points; the estimator was given distances alone: fit it to the points.")
+    if not fitted._built.has_coordinates:
+        raise ValueError(
+            "Functions are explained on points with coordinates; the estimator was given distances, or sparse features: fit "
+            "it to the points."
+        )
     names, values = _values(functions, len(points))
     wraps = _periods(periods or {}, names)
     d = known_dimension(fitted.selection_) if intrinsic_dim is None else intrinsic_dim

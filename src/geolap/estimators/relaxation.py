@@ -31,7 +31,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
-from ..points import host_array, on_device
+from ..points import host_array, on_device, real_numbers
 from ..sentences import Sentence
 from ..shown import Plotted
 from ..validation import check_number
@@ -151,9 +151,10 @@ def relax(
     check_number("n_neighbors", n_neighbors, Integral, low=1)
     check_number("max_iter", max_iter, Integral, low=1)
     check_number("tol", tol, low=0)
-    d = min(known_dimension(fitted.selection_) or s, s) if intrinsic_dim is None else intrinsic_dim
-    check_number("intrinsic_dim", d, Integral, low=1, high=s)
     built = fitted._built
+    most = min(s, built.points.shape[1])
+    d = min(known_dimension(fitted.selection_) or s, most) if intrinsic_dim is None else intrinsic_dim
+    check_number("intrinsic_dim", d, Integral, low=1, high=most)
     frames = local_frames(built.points, built.kernel.weights, np.arange(n), d, n_neighbors=n_neighbors)
     moving, coordinates = _start(_scaled(np.asarray(host_array(Y), dtype=float), s, frames), s, frames, _device(Y))
     before, converged = moving.ratios(), False
@@ -303,14 +304,20 @@ def _given(embedding: Any, estimator: Any) -> tuple[Any, GraphEstimator]:
         )
     check_is_fitted(fitted)
     built = fitted._built
-    if built.points is None or built.landmarks is not None:
-        what = "only its distances" if built.points is None else "n_landmarks, which carry the graph alone"
+    if not built.has_coordinates or built.landmarks is not None:
+        what = "n_landmarks, which carry the graph alone" if built.has_coordinates else "distances, or sparse features"
         raise ValueError(f"Relaxation needs all points of the map; the estimator was given {what}: fit it to the points.")
     Y = embedding.embedding_ if hasattr(embedding, "embedding_") else embedding
-    Y = Y if hasattr(Y, "detach") else host_array(Y)
+    Y = Y if hasattr(Y, "detach") else _as_given(Y)
     if Y.ndim != 2 or len(Y) != len(built.points) or not np.isfinite(host_array(Y)).all():
         raise ValueError(
             f"A map must be a finite array of {len(built.points)} rows, one for each point of the graph; shape "
             f"{tuple(Y.shape)} was given: pass what fit_transform returns for the same points."
         )
     return Y, fitted
+
+
+def _as_given(Y: Any) -> np.ndarray:
+    """An array of numbers, its precision kept."""
+    Y = host_array(Y)
+    return Y if Y.dtype.kind == "f" else real_numbers(Y)

@@ -77,6 +77,11 @@ class BuiltGraph:
     landmarks: np.ndarray | None = None
     selection: Selection | None = None
 
+    @property
+    def has_coordinates(self) -> bool:
+        """Whether points were given, and their straight distances are those of the graph."""
+        return isinstance(self.points, np.ndarray) and self.metric == "euclidean"
+
 
 class TooManyEntriesError(ValueError):
     """The graph would have more entries than are stored."""
