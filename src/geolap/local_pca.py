@@ -4,9 +4,11 @@
 d-dimensional manifold, at scales above the noise and below the curvature, the largest gap σ_k − σ_{k+1} is the d-th.
 """
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from scipy.spatial.distance import cdist
 
 from .kernel import ladder_weights, ladders
@@ -17,6 +19,8 @@ __all__ = ["largest_gap", "local_singular_values", "vote"]
 
 # A neighbor whose weight is this much below the largest changes no singular value by more than a millionth.
 _LEAST_WEIGHT = 1e-9
+# From this many rows and columns on, Lanczos is faster than a full decomposition.
+_LARGE = 400
 
 
 def local_singular_values(
@@ -51,13 +55,23 @@ def local_singular_values(
                 w = weights[0, : np.searchsorted(-weights[0], -_LEAST_WEIGHT, side="right")]
                 p = w / w.sum()
                 Z = p[:, None] * (A[: len(p)] - p @ A[: len(p)])
-                gram = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
-                found = np.sqrt(np.maximum(np.linalg.eigvalsh(gram)[::-1][:n_values], 0.0))
+                found = _leading_singular_values(Z, n_values)
                 values[column, : len(found)] = found
         return values
 
     label = f"local singular values at {len(bandwidths)} bandwidths"
     return unit * np.stack(list(in_order(of, sample, n_jobs=n_jobs, label=label)))
+
+
+def _leading_singular_values(Z: np.ndarray, k: int) -> np.ndarray:
+    """The k largest, or as many as there are; of a large matrix by Lanczos, which takes half the time."""
+    Z = Z.T if len(Z) < Z.shape[1] else Z
+    if Z.shape[1] > max(_LARGE, 10 * k):
+        start = np.random.default_rng(0).standard_normal(Z.shape[1])
+        product = LinearOperator((Z.shape[1],) * 2, matvec=lambda v: Z.T @ (Z @ v), dtype=float)
+        with suppress(ArpackNoConvergence):
+            return np.sqrt(np.maximum(np.sort(eigsh(product, k, v0=start, return_eigenvectors=False))[::-1], 0.0))
+    return np.sqrt(np.maximum(np.linalg.eigvalsh(Z.T @ Z)[::-1][:k], 0.0))
 
 
 def largest_gap(values: np.ndarray) -> np.ndarray:

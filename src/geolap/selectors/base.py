@@ -61,10 +61,10 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
 
     def select(self, points: Points, y: Any = None) -> Selection:
         """The selection for points that have been checked, with a verdict; sets nothing."""
-        return judged(self._select(points, y), points, n_jobs=self.n_jobs)
+        return judged(self.rule_alone(points, y), points, n_jobs=self.n_jobs)
 
     @abstractmethod
-    def _select(self, points: Points, y: Any = None) -> Selection:
+    def rule_alone(self, points: Points, y: Any = None) -> Selection:
         """The selection by the rule alone."""
 
 
