@@ -12,6 +12,7 @@ from geolap import GeometricConsistency, Verdict
 from geolap.datasets import load_ssl_book, make_hourglass, make_sphere, make_torus
 from geolap.engines import make_engine
 from geolap.local_dimension import neighborhoods_at
+from geolap.local_pca import _leading_singular_values
 from geolap.points import Points
 
 
@@ -183,3 +184,11 @@ def test_a_map_warns_once_if_its_bandwidth_does_not_resolve_the_geometry():
             warnings.simplefilter("always")
             make()
         assert sum(issubclass(w.category, geolap.UnresolvedWarning) for w in heard) == warned
+
+
+def test_leading_singular_values_of_a_large_neighborhood_are_exact():
+    Z = np.random.default_rng(0).standard_normal((450, 420)) * np.geomspace(1, 1e-3, 420)
+    np.testing.assert_allclose(_leading_singular_values(Z, 12), np.linalg.svd(Z, compute_uv=False)[:12], rtol=1e-9)
+    np.testing.assert_allclose(_leading_singular_values(Z.T, 12), _leading_singular_values(Z, 12), rtol=1e-9)
+    same = np.eye(450, 420)  # all equal: the hardest for Lanczos
+    np.testing.assert_allclose(_leading_singular_values(same, 12), 1.0, rtol=1e-9)

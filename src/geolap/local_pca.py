@@ -4,9 +4,11 @@
 d-dimensional manifold, at scales above the noise and below the curvature, the largest gap σ_k − σ_{k+1} is the d-th.
 """
 
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .distances import Distances
 from .kernel import ladder_weights, ladders
@@ -19,6 +21,8 @@ __all__ = ["largest_gap", "local_singular_values", "vote"]
 _LEAST_WEIGHT = 1e-9
 # Nearest points that count where there are no coordinates.
 _MOST_BY_PRODUCTS = 300
+# From this many rows and columns on, Lanczos is faster than a full decomposition.
+_LARGE = 400
 
 
 def local_singular_values(
@@ -60,17 +64,32 @@ def local_singular_values(
                 some, p = m[: len(w)], w / (m[: len(w)] @ w)
                 each, mean = np.sqrt(some) * p, some * p
                 if A is not None:
-                    Z = each[:, None] * (A[: len(p)] - mean @ A[: len(p)])
-                    gram = Z @ Z.T if len(Z) < Z.shape[1] else Z.T @ Z
+                    found = _leading_singular_values(each[:, None] * (A[: len(p)] - mean @ A[: len(p)]), n_values)
                 else:
                     G = inner[: len(p), : len(p)]
                     gram = np.outer(each, each) * (G - (G @ mean)[:, None] - G @ mean + mean @ G @ mean)
-                found = np.sqrt(np.maximum(np.linalg.eigvalsh(gram)[::-1][:n_values], 0.0))
+                    found = _roots(np.linalg.eigvalsh(gram), n_values)
                 values[column, : len(found)] = found
         return values
 
     label = f"local singular values at {len(bandwidths)} bandwidths"
     return unit * np.stack(list(in_order(of, sample, n_jobs=n_jobs, label=label)))
+
+
+def _leading_singular_values(Z: np.ndarray, k: int) -> np.ndarray:
+    """The k largest, or as many as there are; of a large matrix by Lanczos, which takes half the time."""
+    Z = Z.T if len(Z) < Z.shape[1] else Z
+    if Z.shape[1] > max(_LARGE, 10 * k):
+        start = np.random.default_rng(0).standard_normal(Z.shape[1])
+        product = LinearOperator((Z.shape[1],) * 2, matvec=lambda v: Z.T @ (Z @ v), dtype=float)
+        with suppress(ArpackNoConvergence):
+            return _roots(np.sort(eigsh(product, k, v0=start, return_eigenvectors=False)), k)
+    return _roots(np.linalg.eigvalsh(Z.T @ Z), k)
+
+
+def _roots(values: np.ndarray, k: int) -> np.ndarray:
+    """Square roots of the k largest of ascending eigenvalues."""
+    return np.sqrt(np.maximum(values[::-1][:k], 0.0))
 
 
 def largest_gap(values: np.ndarray) -> np.ndarray:

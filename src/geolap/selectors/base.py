@@ -88,10 +88,10 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
                     kind=type(self).__name__,
                 )
             )
-        return judged(self._select(points, y), points, n_jobs=self.n_jobs)
+        return judged(self.rule_alone(points, y), points, n_jobs=self.n_jobs)
 
     @abstractmethod
-    def _select(self, points: Points, y: Any = None) -> Selection:
+    def rule_alone(self, points: Points, y: Any = None) -> Selection:
         """The selection by the rule alone."""
 
 

@@ -79,7 +79,7 @@ class CrossValidation(BandwidthSelector):
         tags.target_tags.required = True
         return tags
 
-    def _select(self, points: Points, y: Any = None) -> Selection:
+    def rule_alone(self, points: Points, y: Any = None) -> Selection:
         check_number("n_folds", self.n_folds, Integral, low=2)
         check_number("n_repeats", self.n_repeats, Integral, low=1)
         check_number("n_evaluations", self.n_evaluations, Integral, low=1)

@@ -56,7 +56,7 @@ class MedianDistance(BandwidthSelector):
     n_sample: int | None = 1000
     random_state: Any = None
 
-    def _select(self, points: Points, y: Any = None) -> Selection:
+    def rule_alone(self, points: Points, y: Any = None) -> Selection:
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state, least=1)
         others = np.arange(len(points))
@@ -117,7 +117,7 @@ class NeighborDistance(BandwidthSelector):
     n_sample: int | None = 1000
     random_state: Any = None
 
-    def _select(self, points: Points, y: Any = None) -> Selection:
+    def rule_alone(self, points: Points, y: Any = None) -> Selection:
         check_number("n_neighbors", self.n_neighbors, Integral, low=1)
         check_choice("average", self.average, ("mean", "median"))
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)

@@ -57,7 +57,7 @@ class KernelSum(BandwidthSelector):
     _: KW_ONLY
     engine: str = "auto"
 
-    def _select(self, points: Points, y: Any = None) -> Selection:
+    def rule_alone(self, points: Points, y: Any = None) -> Selection:
         engine = make_engine(points, GraphSpec(engine=self.engine, n_jobs=self.n_jobs))
 
         def negative_slope(bandwidths: np.ndarray) -> np.ndarray:

@@ -69,7 +69,7 @@ class LocalContinuity(BandwidthSelector):
     n_sample: int | None = 2000
     random_state: Any = None
 
-    def _select(self, points: Points, y: Any = None) -> Selection:
+    def rule_alone(self, points: Points, y: Any = None) -> Selection:
         check_number("n_components", self.n_components, Integral, low=1)
         check_number("n_kept", self.n_kept, Integral, low=1)
         random_state = check_random_state(self.random_state)

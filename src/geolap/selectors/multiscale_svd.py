@@ -63,7 +63,7 @@ class MultiscaleSVD(BandwidthSelector):
     n_sample: int | None = 50
     random_state: Any = None
 
-    def _select(self, points: Points, y: Any = None) -> Selection:
+    def rule_alone(self, points: Points, y: Any = None) -> Selection:
         check_number("max_dim", self.max_dim, Integral, low=1)
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
         engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))

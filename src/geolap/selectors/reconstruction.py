@@ -54,7 +54,7 @@ class Reconstruction(BandwidthSelector):
     n_sample: int | None = 2000
     random_state: Any = None
 
-    def _select(self, points: Points, y: Any = None) -> Selection:
+    def rule_alone(self, points: Points, y: Any = None) -> Selection:
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
         engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))

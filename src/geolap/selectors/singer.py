@@ -68,7 +68,7 @@ class SingerRate(BandwidthSelector):
     pilot: BandwidthSelector | None = None
     random_state: Any = None
 
-    def _select(self, points: Points, y: Any = None) -> Selection:
+    def rule_alone(self, points: Points, y: Any = None) -> Selection:
         check_number("n_sample", self.n_sample, Integral, low=3)
         if self.intrinsic_dim is not None:
             check_number("intrinsic_dim", self.intrinsic_dim, Integral, low=1)

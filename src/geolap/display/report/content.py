@@ -4,6 +4,7 @@ Everything that costs time happens here, and all of it can be missing: a part th
 sentence in its place.  How it looks is decided in `geolap.display.report.page`, which knows no geometry.
 """
 
+import time
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,13 +16,13 @@ from tqdm.auto import tqdm
 from ...choices import RULES
 from ...dimension import DimensionCurve, dimension_curve
 from ...estimators.base import near_alone
-from ...graphs.health import HealthCurve, health_curve
+from ...graphs.health import HealthCurve, graph_health, health_curve
 from ...kernel import convert_bandwidth
 from ...multiplicity import quantile_of, weights_at
 from ...points import Points
 from ...selection import Selection
-from ...selectors import GeometricConsistency
-from ...selectors.comparison import Comparison, ComparisonRow, compare_bandwidths
+from ...selectors import GeometricConsistency, selector_named
+from ...selectors.comparison import Comparison, ComparisonRow
 from ...validation import check_random_state
 from ..coloring import Coloring, label_coloring
 from .advice import Snippet, advice_for, snippets_for
@@ -34,6 +35,10 @@ _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
 # Bandwidths that differ by less than this factor are alike; parts of the work that a bar shows.
 _ALIKE, _STAGES = 1.25, 5
+# Points and bandwidths at which neighborhoods have their singular values found: fewer where points and features are many.
+_SPECTRA, _FEW_SPECTRA, _FEW_SCALES, _WIDE = 50, 20, 15, 400
+# Rules that find spectra or multiply full matrices at many bandwidths.
+_LONG_IF_WIDE = ("semigroup", "clmr")
 _PULLED_NEAR = (
     "At ε̂ some of the first coordinates only single out a few points that hang on the others by little; those that "
     "follow are drawn."
@@ -173,7 +178,8 @@ def content_of(
     random_state: Any = None,
 ) -> ReportContent:
     """All that a report says about the points X; what is not given is computed."""
-    points = Points.of(X).host
+    checked = Points.of(X)
+    points = checked.host
     n, r = points.shape
     coloring = None if labels is None else label_coloring(labels, n)
     bar = tqdm(total=_STAGES, desc="report: bandwidth", disable=None, delay=1.0, leave=False)
@@ -187,7 +193,7 @@ def content_of(
     next_is("other rules")
     seed = int(check_random_state(random_state).randint(2**31))
     remarks: dict[str, str] = {}
-    rivals = _asked(points, seed, remarks) if comparison is None else [_rival(row) for row in comparison]
+    rivals = _asked(checked, seed, remarks) if comparison is None else [_rival(row) for row in comparison]
     scales = selection.details.get("scanned", selection.bandwidths)
     if len(scales) > _MOST_SCALES:
         scales = np.geomspace(scales[0], scales[-1], _MOST_SCALES)
@@ -197,7 +203,11 @@ def content_of(
         some = points[np.sort(chosen)]
         remarks["dimension"] = f"From a random {_MOST_POINTS_OF_SPECTRUM} of the {n} points."
     next_is("dimension")
-    dimension = dimension_curve(some, scales, random_state=seed)
+    at, n_sample = scales, _SPECTRA
+    if min(some.shape) > _WIDE:  # spectra of large neighborhoods take long
+        at, n_sample = scales[:: -(-len(scales) // _FEW_SCALES)], _FEW_SPECTRA
+        remarks["dimension"] = f"{remarks.get('dimension', '')} At {_FEW_SPECTRA} points and few bandwidths.".strip()
+    dimension = dimension_curve(some, at, n_sample=n_sample, random_state=seed)
     next_is("maps")
     maps = map_views(points, selection, seed)
     remarks |= {"maps": maps.remark, "graph": maps.graph}
@@ -205,7 +215,7 @@ def content_of(
     if outliers:
         remarks["outliers"] = _PULLED_NEAR if maps.near else _PULLED
     next_is("graph")
-    health = health_curve(points, scales, random_state=seed)
+    health = health_curve(checked, scales, random_state=seed)
     bar.close()
     return ReportContent(
         name=_name(name),
@@ -256,23 +266,31 @@ def _known_health(selection: Selection) -> HealthCurve | None:
     )
 
 
-def _asked(points: np.ndarray, seed: int, remarks: dict[str, str]) -> list[Rival]:
+def _asked(points: Points, seed: int, remarks: dict[str, str]) -> list[Rival]:
     """What the quick rules say; a remark on those that would take long."""
     n = len(points)
-    left_out = [method for method, most in _RIVALS.items() if n > most]
+    wide = min(points.shape) > _WIDE
+    left_out = [method for method, most in _RIVALS.items() if n > most or (wide and method in _LONG_IF_WIDE)]
+    features = f" of {points.shape[1]} features" if wide else ""
     if left_out:
         remarks["rivals"] = (
-            f"Not asked, because they would take long with {n} points: {', '.join(left_out)}. Pass "
+            f"Not asked, because they would take long with {n} points{features}: {', '.join(left_out)}. Pass "
             "comparison=geolap.compare_bandwidths(X) if you have the time."
         )
     return [_ask(points, method, seed) for method in _RIVALS if method not in left_out]
 
 
-def _ask(points: np.ndarray, method: str, seed: int) -> Rival:
+def _ask(points: Points, method: str, seed: int) -> Rival:
+    """What a rule says; the neighborhoods at its bandwidth, which take long, are not looked at."""
+    selector = selector_named(method)
+    selector.set_params(**{"random_state": seed} if "random_state" in selector.get_params() else {})
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
-            (row,) = compare_bandwidths(points, [method], random_state=seed)
+            start = time.perf_counter()
+            selection = selector.rule_alone(points)
+            seconds = time.perf_counter() - start
+            row = ComparisonRow(selection, graph_health(points, selection.bandwidth, random_state=seed), seconds)
         except FAILURES as error:
             return Rival(method, None, remark=str(error))
     return _rival(row, *(str(warning.message) for warning in heard))
