@@ -482,3 +482,25 @@ def test_an_option_that_reproduce_cannot_honour_is_refused(run):
     code, _, err = run("reproduce", "figure2", "--quick", "--n-jobs", "1")
     assert code == 2
     assert "Studies use every core of the process; --n-jobs was given: leave it out, or use taskset." in err
+
+
+@pytest.mark.posix
+def test_a_request_to_end_amid_an_import_is_no_error(monkeypatch):
+    import signal
+
+    from geolap.cli import running
+
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    left = []
+    monkeypatch.setattr(running.os, "_exit", left.append)
+    monkeypatch.setattr(running, "_ended", [])
+    try:
+        with pytest.raises(SystemExit), running.on_interrupt(), running.Run("select").work():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            except SystemExit as end:
+                raise ImportError("initialization failed") from end  # as libraries do
+    finally:
+        for number, handler in zip((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), before, strict=True):
+            signal.signal(number, handler)
+    assert left == [running.Exit.TERMINATED]

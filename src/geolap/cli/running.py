@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Exit", "Run", "Running", "on_interrupt", "printable"]
 
+# Requests to end, by signals.
+_ended: list["Exit"] = []
 _PANEL: dict[str, Any] = {"rich_help_panel": "Running"}
 
 
@@ -85,9 +87,10 @@ class Answer:
 @contextmanager
 def on_interrupt() -> Iterator[None]:
     """Ctrl-C and requests to end are an exit code, whenever they come."""
+    signal.signal(signal.SIGINT, lambda *_: _asked(Exit.INTERRUPTED, KeyboardInterrupt()))
     for name in ("SIGTERM", "SIGHUP"):  # not on every system
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: sys.exit(Exit.TERMINATED))
+            signal.signal(getattr(signal, name), lambda *_: _asked(Exit.TERMINATED, SystemExit(int(Exit.TERMINATED))))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # of terminals that have no Greek letters
@@ -100,6 +103,12 @@ def on_interrupt() -> Iterator[None]:
         if end.code in (Exit.INTERRUPTED, Exit.TERMINATED):
             _leave(Exit(end.code))
         raise
+
+
+def _asked(code: Exit, error: BaseException) -> NoReturn:
+    """End from within a signal; what a library that is being imported makes of the error, is told by the list."""
+    _ended.append(code)
+    raise error
 
 
 def _leave(code: Exit) -> NoReturn:
@@ -157,6 +166,8 @@ class Run:
         except KeyboardInterrupt:
             self._fail("Interrupted.", Exit.INTERRUPTED)
         except Exception as error:
+            if _ended:
+                raise SystemExit(int(_ended[0])) from None
             if os.environ.get("GEOLAP_TRACEBACK"):
                 raise
             text = self._text(error)
