@@ -484,23 +484,42 @@ def test_an_option_that_reproduce_cannot_honour_is_refused(run):
     assert "Studies use every core of the process; --n-jobs was given: leave it out, or use taskset." in err
 
 
-@pytest.mark.posix
-def test_a_request_to_end_amid_an_import_is_no_error(monkeypatch):
+@pytest.fixture
+def ended(monkeypatch):
+    """Exit codes of a process that is asked to end, and does not."""
     import signal
 
     from geolap.cli import running
 
-    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    left = []
-    monkeypatch.setattr(running.os, "_exit", left.append)
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+    before, codes = [signal.getsignal(number) for number in numbers], []
+    monkeypatch.setattr(running.os, "_exit", codes.append)
     monkeypatch.setattr(running, "_ended", [])
-    try:
-        with pytest.raises(SystemExit), running.on_interrupt(), running.Run("select").work():
-            try:
-                signal.raise_signal(signal.SIGTERM)
-            except SystemExit as end:
-                raise ImportError("initialization failed") from end  # as libraries do
-    finally:
-        for number, handler in zip((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), before, strict=True):
-            signal.signal(number, handler)
-    assert left == [running.Exit.TERMINATED]
+    yield codes
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+def asked_to_end(lost):
+    """A command that gets a signal while a library is imported, which makes another error of it, or none."""
+    import signal
+    import time
+
+    from geolap.cli import running
+
+    with running.on_interrupt(), running.Run("select").work():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except SystemExit as end:
+            if not lost:
+                raise ImportError("initialization failed") from end
+        time.sleep(30.0)
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_request_to_end_amid_an_import_is_heard(ended, lost):
+    with pytest.raises(SystemExit):
+        asked_to_end(lost)
+    assert [int(code) for code in ended] == [143]

@@ -106,8 +106,15 @@ def on_interrupt() -> Iterator[None]:
 
 
 def _asked(code: Exit, error: BaseException) -> NoReturn:
-    """End from within a signal; what a library that is being imported makes of the error, is told by the list."""
+    """End from within a signal.
+
+    Libraries that are being imported make another error of this one, or none, and finalizers lose it: the list tells of it,
+    and it is raised again after a second.
+    """
     _ended.append(code)
+    if hasattr(signal, "setitimer"):  # not on every system
+        signal.signal(signal.SIGALRM, lambda *_: _asked(code, error))
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
     raise error
 
 
@@ -166,6 +173,8 @@ class Run:
         except KeyboardInterrupt:
             self._fail("Interrupted.", Exit.INTERRUPTED)
         except Exception as error:
+            if Exit.INTERRUPTED in _ended:
+                self._fail("Interrupted.", Exit.INTERRUPTED)
             if _ended:
                 raise SystemExit(int(_ended[0])) from None
             if os.environ.get("GEOLAP_TRACEBACK"):
