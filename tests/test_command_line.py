@@ -517,3 +517,44 @@ def test_an_option_that_reproduce_cannot_honour_is_refused(run):
     code, _, err = run("reproduce", "figure2", "--quick", "--n-jobs", "1")
     assert code == 2
     assert "Studies use every core of the process; --n-jobs was given: leave it out, or use taskset." in err
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """Exit codes of a process that is asked to end, and does not."""
+    import signal
+
+    from geolap.cli import running
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
+    before, codes = [signal.getsignal(number) for number in numbers], []
+    monkeypatch.setattr(running.os, "_exit", codes.append)
+    monkeypatch.setattr(running, "_ended", [])
+    yield codes
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+def asked_to_end(lost):
+    """A command that gets a signal while a library is imported, which makes another error of it, or none."""
+    import signal
+    import time
+
+    from geolap.cli import running
+
+    with running.on_interrupt(), running.Run("select").work():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except SystemExit as end:
+            if not lost:
+                raise ImportError("initialization failed") from end
+        time.sleep(30.0)
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_request_to_end_amid_an_import_is_heard(ended, lost):
+    with pytest.raises(SystemExit):
+        asked_to_end(lost)
+    assert [int(code) for code in ended] == [143]

@@ -146,7 +146,7 @@ def test_the_median_distance_holds_few_distances_at_a_time(monkeypatch):
     monkeypatch.setattr("geolap.selectors.distances._HELD", 2**18)
     X = np.random.default_rng(0).standard_normal((20_000, 2))
     tracemalloc.start()
-    bandwidth = geolap.MedianDistance(n_sample=100, random_state=0)._select(Points(X)).bandwidth
+    bandwidth = geolap.MedianDistance(n_sample=100, random_state=0).rule_alone(Points(X)).bandwidth
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert bandwidth == pytest.approx(2 * np.sqrt(np.log(2)), rel=0.1)  # of two normal points in the plane
@@ -156,4 +156,4 @@ def test_the_median_distance_holds_few_distances_at_a_time(monkeypatch):
 def test_all_pairs_for_the_median_are_refused_where_they_do_not_fit(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 1e6)
     with pytest.raises(MemoryError, match=r"median of 9e\+06 distances needs about 180 MB .*: set n_sample"):
-        geolap.MedianDistance(n_sample=None)._select(Points(make_torus(3000, random_state=0).data))
+        geolap.MedianDistance(n_sample=None).rule_alone(Points(make_torus(3000, random_state=0).data))

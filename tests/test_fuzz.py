@@ -29,6 +29,8 @@ def test_every_public_name_is_called_or_is_an_answer():
 @pytest.mark.parametrize("line", CORPUS)
 def test_what_was_mended_stays_mended(line, whole, tmp_path):
     case = json.loads(line)
+    if "torch" in line:
+        pytest.importorskip("torch")
     if "file" in case:
         files.check_file(case, whole, tmp_path)
     else:

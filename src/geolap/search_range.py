@@ -17,7 +17,7 @@ _NOT_ISOLATED = 0.05
 # This many effective neighbors, the point itself counted, are local however few points there are.
 _FEWEST_NEIGHBORS = 4.0
 # A range of more than this is looked at by some points first; its end is where they see so large a share of all points.
-_WIDE, _LOOKED_AT, _NEARLY_ALL = 2.0**25, 16, 0.99
+_WIDE, _LOOKED_AT, _NEARLY_ALL = 2.0**25, 16, 0.9
 
 
 def falls_apart(nearest: np.ndarray, bandwidth: float, weights: np.ndarray | None = None) -> bool:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Exit", "Run", "Running", "on_interrupt", "printable"]
 
+# Requests to end, by signals.
+_ended: list["Exit"] = []
 _PANEL: dict[str, Any] = {"rich_help_panel": "Running"}
 # Parameters whose options are called otherwise.
 _OTHER_NAMES = {"random_state": "seed", "sample_weight": "weights"}
@@ -89,9 +91,10 @@ class Answer:
 @contextmanager
 def on_interrupt() -> Iterator[None]:
     """Ctrl-C and requests to end are an exit code, whenever they come."""
+    signal.signal(signal.SIGINT, lambda *_: _asked(Exit.INTERRUPTED, KeyboardInterrupt()))
     for name in ("SIGTERM", "SIGHUP"):  # not on every system
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: sys.exit(Exit.TERMINATED))
+            signal.signal(getattr(signal, name), lambda *_: _asked(Exit.TERMINATED, SystemExit(int(Exit.TERMINATED))))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # of terminals that have no Greek letters
@@ -104,6 +107,19 @@ def on_interrupt() -> Iterator[None]:
         if end.code in (Exit.INTERRUPTED, Exit.TERMINATED):
             _leave(Exit(end.code))
         raise
+
+
+def _asked(code: Exit, error: BaseException) -> NoReturn:
+    """End from within a signal.
+
+    Libraries that are being imported make another error of this one, or none, and finalizers lose it: the list tells of it,
+    and it is raised again after a second.
+    """
+    _ended.append(code)
+    if hasattr(signal, "setitimer"):  # not on every system
+        signal.signal(signal.SIGALRM, lambda *_: _asked(code, error))
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+    raise error
 
 
 def _leave(code: Exit) -> NoReturn:
@@ -163,6 +179,10 @@ class Run:
         except KeyboardInterrupt:
             self._fail("Interrupted.", Exit.INTERRUPTED)
         except Exception as error:
+            if Exit.INTERRUPTED in _ended:
+                self._fail("Interrupted.", Exit.INTERRUPTED)
+            if _ended:
+                raise SystemExit(int(_ended[0])) from None
             if os.environ.get("GEOLAP_TRACEBACK"):
                 raise
             text = self._text(error)
