@@ -53,7 +53,7 @@ def neighborhoods_at(
     sums = row_sums(bandwidth / np.sqrt([1.0, 2.0, 4.0]), sample)
     W, W2, W4 = 1.0 + sums.T
     effective, spanning = W**2 / W2, W2**2 / W4
-    joined = sums[:, 1] > 0
+    joined = (sums[:, 1] > 0) & (sums[:, 0] > 0)  # sums that are estimated may vanish at the wider bandwidth
     growth = float(np.median(2.0 * np.log2(sums[joined, 0] / sums[joined, 1]))) if joined.any() else 0.0
     columns, rows = _columns(points, sample, float(np.median(effective)))
     scales = None if rho is None else rho[columns]
