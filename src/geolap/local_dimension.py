@@ -55,7 +55,7 @@ def neighborhoods_at(
     weights = weights_at(points.multiplicity, sample)
     W, W2, W4 = (own_weight(points.multiplicity, sample) + sums).T
     effective, spanning = W**2 / W2, W2**2 / W4
-    joined = sums[:, 1] > 0
+    joined = (sums[:, 1] > 0) & (sums[:, 0] > 0)  # sums that are estimated may vanish at the wider bandwidth
     rates = 2.0 * np.log2(sums[joined, 0] / sums[joined, 1])
     typical = float(quantile_of(effective, 0.5, weights))
     columns, rows = _columns(points, sample, typical)

@@ -285,7 +285,10 @@ def _on_map(name: str, target: object, X: object, parameters: dict) -> object:
 
 def unchanged(X: object, before: object) -> bool:
     if isinstance(X, np.ndarray | list) or hasattr(X, "detach"):
-        return bool(np.array_equal(np.asarray(X), np.asarray(before), equal_nan=np.asarray(X).dtype.kind in "fc"))
+        now, then = (np.asarray(array) for array in (X, before))
+        if now.dtype.kind == "O":  # of numbers
+            now, then = now.astype(float), then.astype(float)
+        return bool(np.array_equal(now, then, equal_nan=now.dtype.kind in "fc"))
     return X.equals(before) if isinstance(X, pd.DataFrame) else True
 
 
