@@ -29,7 +29,7 @@ def gower(a, b):
 
 
 # %%
-# The metric is given by name or, here, by the function; everything else is as for points.  People who agree in all choices are
+# The metric is given by name or, here, by the function; all else is as for points.  People who agree in all choices are
 # a scale of their own; the path is the larger one:
 
 selection = geolap.GeometricConsistency(metric=gower, random_state=0).fit(answers).selection_

@@ -11,7 +11,7 @@ from sklearn.neighbors import kneighbors_graph
 
 import geolap
 
-roll = geolap.datasets.make_swiss_roll(4000, random_state=0)
+roll = geolap.datasets.make_swiss_roll(2500, random_state=0)
 X = roll.data
 
 # %%

@@ -225,7 +225,7 @@ def test_tables_of_all_sets_are_complete():
 
 @pytest.mark.slow
 def test_figure1_claims_hold_at_low_noise(monkeypatch):
-    monkeypatch.setattr(figure1_module, "QUICK_SIZES", (250, 1000))
+    monkeypatch.setattr(figure1_module, "QUICK_SIZES", (250, 700))
     study = experiments.figure1(quick=True)
     assert Study.from_json(study.to_json()) == study
     found = claims(study)
