@@ -20,8 +20,8 @@ import geolap
 # Five atoms in a chain that turns about its two inner bonds.  Every shape lies and points somewhere else, so the positions
 # themselves say nothing:
 
-rotor = geolap.datasets.make_rotor(350, random_state=0)
-turns = Rotation.random(350, random_state=0)
+rotor = geolap.datasets.make_rotor(300, random_state=0)
+turns = Rotation.random(300, random_state=0)
 atoms = np.array([turn.apply(shape - shape.mean(axis=0)) for turn, shape in zip(turns, rotor.atoms, strict=True)])
 
 
@@ -30,7 +30,7 @@ def rmsd(a, b):
     return Rotation.align_vectors(a.reshape(-1, 3), b.reshape(-1, 3))[1] / np.sqrt(len(a) / 3)
 
 
-distances = squareform(pdist(atoms.reshape(350, -1), rmsd))
+distances = squareform(pdist(atoms.reshape(300, -1), rmsd))
 
 # %%
 # The bandwidth and the map from the distances.  RMSD is not quite Euclidean, and the selection says by how much:
@@ -45,7 +45,7 @@ print(f"negative eigenvalues: {selection.details['negative_share']:.1%} of the m
 
 angles = np.column_stack([rotor.functions[name] for name in rotor.torsions])
 target = np.column_stack([np.cos(angles), np.sin(angles)])
-found = cross_val_predict(KNeighborsRegressor(5, weights="distance"), eigenmap.embedding_, target)
+found = cross_val_predict(KNeighborsRegressor(4, weights="distance"), eigenmap.embedding_, target)
 told = 1.0 - ((found - target) ** 2).sum(axis=0) / ((target - target.mean(axis=0)) ** 2).sum(axis=0)
 print(f"R² of the torsions from the map: {told.min():.3f}")
 

@@ -72,7 +72,7 @@ def test_sphere_has_its_true_lengths_and_area(sphere):
 
 @pytest.mark.slow
 def test_swiss_roll_has_its_true_lengths_and_area():
-    roll = make_swiss_roll(5000, random_state=0)
+    roll = make_swiss_roll(8000, random_state=0)
     X, u = roll.data, roll.coordinates
     model = geolap.GraphLaplacian(geolap.GeometricConsistency(working_dim=2, random_state=0)).fit(X)
     eigenmap = geolap.LaplacianEigenmap(n_components=5, bandwidth=model.bandwidth_).fit(X)
