@@ -242,6 +242,8 @@ BASE = cdist(make_sphere(30, random_state=0).data, make_sphere(30, random_state=
         (BASE - 0.5, r"finite and not negative; -0\.5 was given"),
         (np.where(BASE > 1.9, np.nan, BASE), "finite and not negative; nan was given"),
         (np.random.default_rng(0).random((30, 30)), "must be symmetric|from a point to itself"),
+        (sparse.csr_array(np.exp(-(BASE**2))), "the largest entries are on the diagonal, as those of similarities"),
+        (sparse.csr_array(BASE + 0.2 * np.eye(30)), r"zero from a point to itself; the diagonal holds 0\.2"),
         (np.exp(-(BASE**2)), "the largest entries are on the diagonal, as those of similarities"),
         (cdist(np.arange(40.0)[:, None], np.arange(40.0)[:, None]) ** 2, r"triangle inequality.*rather than their squares"),
         (BASE[:, :20], r"as many rows as columns; shape \(30, 20\) was given"),

@@ -184,9 +184,10 @@ class Distances(Points):
 
     def block(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """Distances (n, m) in the unit of the data; inf where they are not known."""
-        columns = np.arange(len(self)) if columns is None else columns
         if self.metric != "precomputed":
-            return between(self.given[rows], self.given[columns], self.metric, self.params)
+            others = self.given if columns is None else self.given[columns]
+            return between(self.given[rows], others, self.metric, self.params)
+        columns = np.arange(len(self)) if columns is None else columns
         if not sparse.issparse(self.given):
             return np.asarray(self.given[np.ix_(rows, columns)], dtype=float)
         if not self.partial:
@@ -527,10 +528,8 @@ def _checked_matrix(D: Any) -> Any:
             f"Found n_samples={D.shape[0]} while a minimum of 3 is required: a graph needs at least three points."
         )
     check_distances(D.data if sparse.issparse(D) else D)
-    if sparse.issparse(D):
-        return D
-    own, largest = D.diagonal(), D.max()
-    if own.any() and (own >= D.max(axis=1)).all():
+    own, largest, of_row = D.diagonal(), D.max(), D.max(axis=1)
+    if own.any() and (own >= (of_row.toarray().ravel() if sparse.issparse(D) else of_row)).all():
         raise ValueError(
             "Distances must be zero from a point to itself; the largest entries are on the diagonal, as those of "
             "similarities: pass distances, for instance np.sqrt(2 - 2 * S) of similarities S up to 1."
@@ -540,6 +539,8 @@ def _checked_matrix(D: Any) -> Any:
             f"Distances must be zero from a point to itself; the diagonal holds {own.max():.4g}, first at row "
             f"{int((own > 1e-8 * largest).argmax())}: set it to zero if you mean that."
         )
+    if sparse.issparse(D):
+        return D
     if not np.allclose(D, D.T, rtol=1e-5, atol=1e-8 * largest):
         raise ValueError(
             "A full matrix of distances must be symmetric; the given one is not: pass (D + D.T) / 2 if you mean that."
