@@ -287,6 +287,34 @@ def test_a_weight_of_two_is_a_point_given_twice(metric):
     np.testing.assert_allclose(eigenvalues[0], eigenvalues[1], rtol=1e-6)
 
 
+def test_the_shell_takes_a_metric(torus, tmp_path, capsys):
+    from geolap.cli.commands import app
+
+    def shell(*arguments):
+        with pytest.raises(SystemExit) as end:
+            app([*map(str, arguments), "--seed", "0"], prog_name="geolap")
+        return (end.value.code or 0, *capsys.readouterr())
+
+    X, D = torus[:60], cdist(torus[:60], torus[:60])
+    np.save(tmp_path / "points.npy", X)
+    np.save(tmp_path / "distances.npy", D)
+    for file, metric, given_ in (("points", "cosine", X), ("points", "manhattan", X), ("distances", "precomputed", D)):
+        code, said, _ = shell("select", tmp_path / f"{file}.npy", "--metric", metric, "--quiet")
+        assert code == 0
+        expected = geolap.select_bandwidth(given_, metric=metric, random_state=0).bandwidth
+        assert float(said) == pytest.approx(expected, rel=1e-9)
+    output = tmp_path / "map.npy"
+    assert shell("embed", tmp_path / "distances.npy", "--metric", "precomputed", "-b", "1", "-o", output)[0] == 0
+    for options, words in (
+        (["--metric", "precomputed", "--standardize"], "Distances have no features to scale"),
+        (["--metric", "manhattan", "--report", tmp_path / "page.html"], "A report shows points with coordinates"),
+        (["--metric", "nearly"], "or a function of two rows; 'nearly' was given"),
+    ):
+        code, _, said = shell("select", tmp_path / "points.npy", *options)
+        assert code == 2
+        assert words in " ".join(said.split())
+
+
 def test_inputs_are_not_changed(torus):
     D = cdist(torus, torus)
     S = sparse.csr_array(np.maximum(torus, 0.0))

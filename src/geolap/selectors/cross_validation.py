@@ -47,6 +47,8 @@ class CrossValidation(BandwidthSelector):
     n_sample : int, default 5000
         The method works on this many random points, all labeled ones among them: the graph is dense.
     random_state : int, RandomState or None
+    metric : str or callable, optional
+        As for `GeometricConsistency`.
     n_jobs : int, optional
 
     Attributes

@@ -38,6 +38,8 @@ class KernelSum(BandwidthSelector):
     Parameters
     ----------
     engine : {"auto", "tiled", "dense"}, default "auto"
+    metric : str or callable, optional
+        As for `GeometricConsistency`.
     n_jobs : int, optional
 
     Attributes

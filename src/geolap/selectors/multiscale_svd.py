@@ -41,6 +41,8 @@ class MultiscaleSVD(BandwidthSelector):
     n_sample : int or None, default 50
         Number of random points whose singular values are averaged; None takes all.
     random_state : int, RandomState or None
+    metric : str or callable, optional
+        As for `GeometricConsistency`.
     n_jobs : int, optional
 
     Attributes

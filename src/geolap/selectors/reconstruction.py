@@ -35,6 +35,8 @@ class Reconstruction(BandwidthSelector):
     n_sample : int or None, default 2000
         Number of random points that are reconstructed, each from all others; None takes all.
     random_state : int, RandomState or None
+    metric : str or callable, optional
+        As for `GeometricConsistency`.
     n_jobs : int, optional
 
     Attributes

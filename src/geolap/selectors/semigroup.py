@@ -40,6 +40,8 @@ class Semigroup(BandwidthSelector):
     n_sample : int or None, default 200
         Number of random rows that are compared; None takes all.
     random_state : int, RandomState or None
+    metric : str or callable, optional
+        As for `GeometricConsistency`.
     n_jobs : int, optional
 
     Attributes

@@ -46,6 +46,8 @@ class SingerRate(BandwidthSelector):
     pilot : selector, optional
         How the pilot bandwidth is chosen; by default `GeometricConsistency`.
     random_state : int, RandomState or None
+    metric : str or callable, optional
+        As for `GeometricConsistency`.
     n_jobs : int, optional
 
     Attributes
