@@ -23,7 +23,7 @@ def checked_multiplicity(sample_weight: Any, n_points: int) -> np.ndarray | None
         return None
     try:
         m = np.array(sample_weight, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             Sentence("{sample_weight} must hold numbers; {error}: pass one number for each point.", error=error)
         ) from None

@@ -61,6 +61,7 @@ class Frames:
 
 def local_frames(X: np.ndarray, W: Matrix, rows: np.ndarray, intrinsic_dim: int, *, n_neighbors: int) -> Frames:
     """Frames at some of the points X (N, r) of a graph of weights W (N, N), with steps to their nearest neighbors in it."""
+    X = np.asarray(X, dtype=float)  # differences of whole numbers without a sign would wrap around
     few = not isinstance(W, np.ndarray) and W.nnz < _FEW * W.shape[0]
     size = max(1, _HELD // (min(_MOST, len(X)) * X.shape[1]))
     start, end, steps = [], [], []
@@ -78,7 +79,13 @@ def local_frames(X: np.ndarray, W: Matrix, rows: np.ndarray, intrinsic_dim: int,
         start.append(first + local)
         end.append(ends)
         steps.append(_geodesic(u, II[local]))
-    return Frames(rows, np.concatenate(start), np.concatenate(end), np.concatenate(steps))
+    frames = Frames(rows, np.concatenate(start), np.concatenate(end), np.concatenate(steps))
+    if not frames.steps.any():
+        raise ValueError(
+            "Some points must have a neighbor at another place; all that are nearest are duplicates: remove duplicates, or "
+            "raise n_neighbors above their number."
+        )
+    return frames
 
 
 def _heaviest(W: Matrix, row: int, point: int) -> tuple[np.ndarray, np.ndarray]:
