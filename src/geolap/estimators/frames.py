@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ..laplacian import Matrix, row_entries
+from ..points import unit_above
 
 __all__ = ["Frames", "local_frames"]
 
@@ -45,13 +46,16 @@ class Frames:
     end : ndarray (m,)
         The point that it leads to.
     steps : ndarray (m, d)
-        u
+        u, in units of ``unit``.
+    unit : float
+        A power of two.
     """
 
     rows: np.ndarray
     start: np.ndarray
     end: np.ndarray
     steps: np.ndarray
+    unit: float
 
     def sums(self) -> sparse.csr_array:
         """The matrix (n, m) that sums over the steps of each point."""
@@ -61,7 +65,8 @@ class Frames:
 
 def local_frames(X: np.ndarray, W: Matrix, rows: np.ndarray, intrinsic_dim: int, *, n_neighbors: int) -> Frames:
     """Frames at some of the points X (N, r) of a graph of weights W (N, N), with steps to their nearest neighbors in it."""
-    X = np.asarray(X, dtype=float)  # differences of whole numbers without a sign would wrap around
+    unit = unit_above(float(np.abs(X).max()))  # in which squares do not overflow
+    X = np.asarray(X, dtype=float) / unit  # differences of whole numbers without a sign would wrap around
     few = not isinstance(W, np.ndarray) and W.nnz < _FEW * W.shape[0]
     size = max(1, _HELD // (min(_MOST, len(X)) * X.shape[1]))
     start, end, steps = [], [], []
@@ -79,7 +84,7 @@ def local_frames(X: np.ndarray, W: Matrix, rows: np.ndarray, intrinsic_dim: int,
         start.append(first + local)
         end.append(ends)
         steps.append(_geodesic(u, II[local]))
-    frames = Frames(rows, np.concatenate(start), np.concatenate(end), np.concatenate(steps))
+    frames = Frames(rows, np.concatenate(start), np.concatenate(end), np.concatenate(steps), unit)
     if not frames.steps.any():
         raise ValueError(
             "Some points must have a neighbor at another place; all that are nearest are duplicates: remove duplicates, or "

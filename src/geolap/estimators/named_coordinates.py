@@ -19,7 +19,7 @@ off the manifold, or by noise, has more than its gradient tells: it then explain
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -282,7 +282,7 @@ def _told(frames: Frames, differences: np.ndarray) -> float:
     """Share of the squared steps (m, d) that a regression on the differences (m, k) tells."""
     if not differences.shape[1]:
         return 0.0
-    swapped = Frames(frames.rows, frames.start, frames.end, differences)
+    swapped = replace(frames, steps=differences)
     B = _gradients(swapped, frames.steps)  # (n, k, d)
     missed = frames.steps - np.einsum("mk,mkd->md", differences, B[frames.start])
     return 1.0 - float((missed**2).sum() / (frames.steps**2).sum())

@@ -174,7 +174,7 @@ def relax(
             stacklevel=2,
         )
     _log.info("relaxation: loss %.3g after %d iterations", moving.losses[-1], len(moving.losses) - 1)
-    return Relaxation(moving.map(Y), coordinates, moving.ratios(), before, np.array(moving.losses), converged)
+    return Relaxation(moving.map(Y, frames.unit), coordinates, moving.ratios(), before, np.array(moving.losses), converged)
 
 
 class _Moving:
@@ -213,11 +213,10 @@ class _Moving:
         lengths = ((self._across @ self._Y) ** 2).sum(1) / (self._u**2).sum(1)
         return np.sqrt(host_array(lengths))
 
-    def map(self, like: Any) -> Any:
-        """The map, on the device and in the precision of another."""
-        if not on_device(like):
-            return self._Y.astype(like.dtype)
-        return self._Y.to(like.dtype)
+    def map(self, like: Any, unit: float) -> Any:
+        """The map in the unit of the data, on the device and in the precision of another."""
+        Y = unit * self._Y
+        return Y.to(like.dtype) if on_device(like) else Y.astype(like.dtype)
 
     def _turned(self) -> tuple[Any, float]:
         """R_i u_ij (m, s), and the loss."""
