@@ -117,6 +117,12 @@ class ConsistencySearch(BaseEstimator):
     selector: GeometricConsistency | None = None
     random_state: Any = None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = getattr(self.selector, "metric", None) == "precomputed"
+        tags.input_tags.sparse = True
+        return tags
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Search the parameters for the points X (n_points, n_features).
 
