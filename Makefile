@@ -47,7 +47,7 @@ lint: $(STAMP)-dev
 	$(BIN)/mypy
 
 docs: $(STAMP)-docs
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto docs docs/_build/html
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -j auto $(SPHINX) docs docs/_build/html
 
 package: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet build twine
