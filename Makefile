@@ -4,7 +4,7 @@
 # make oldest   the quick tests with the oldest versions that pyproject.toml allows
 # make fuzz     the hunt for failures, into docs/hunt.md; make fuzz FUZZ='--minutes 60' goes on for as long
 # make lint     style and types
-# make docs     the documentation, into docs/_build/html
+# make docs     the documentation, into docs/_build/html; SPHINX='-D plot_gallery=0' does not run the examples
 # make package  wheel and sdist, into dist; checked
 # make reproduction  the paper's figures and tables, into docs (about an hour)
 # make browser  Chromium for the tests of reports, from Debian's packages unless there is one
