@@ -81,7 +81,7 @@ def test_cells_have_the_weights_of_their_points(noise_dims):
     )
     close(cells.mean, exact.mean, rtol=1e-4)  # single precision
     close(cells.effective_neighbors, exact.effective_neighbors, rtol=1e-4)
-    weighted = Points.of(points, sample_weight=m)
+    weighted = Points.of(points).weighted(m)
     close(1.0 + CellsEngine(weighted).row_sums(BANDWIDTHS), 1.0 + TiledEngine(weighted).row_sums(BANDWIDTHS), rtol=3e-3)
     close(CellsEngine(weighted).mean_distance(), TiledEngine(weighted).mean_distance())
 

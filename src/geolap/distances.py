@@ -17,7 +17,7 @@ Up to 5000 points all pairs count.  Beyond, and where a sparse matrix stores som
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -128,13 +128,14 @@ def checked_metric(metric: Any) -> Metric:
     return metric
 
 
+@cache
 def _knows(metric: str, r: int) -> bool:
     """Whether scikit-learn knows a metric of points with r features."""
     some = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 0.0]])[:, :r]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            pairwise_distances(some, some, metric=metric, **_params_of(some, metric))
+            pairwise_distances(some, some, metric=metric, **metric_params(some, metric))
     except Exception:  # of whatever kind: metrics come from several libraries
         return False
     return True
@@ -158,9 +159,6 @@ class Distances(Points):
     def shape(self) -> tuple[int, int]:
         """Points, and the directions in which they may vary."""
         return len(self), len(self) - 1 if self.coordinates is None else self.coordinates.shape[1]
-
-    def __len__(self) -> int:
-        return self.given.shape[0]
 
     @property
     def features(self) -> Any:
@@ -324,11 +322,15 @@ class Distances(Points):
         own, rows, columns = place[0], place[1 : len(rows) + 1], place[len(rows) + 1 :]
         return 0.5 * (S[own, rows][:, None] + S[own, columns] - S[np.ix_(rows, columns)])
 
+    def _products(self) -> np.ndarray:
+        """Inner products of all points about their mean, in units of `unit`²."""
+        S = self.pairs.sqdist
+        return 0.5 * (S.mean(axis=0) + S.mean(axis=1)[:, None] - S - S.mean())
+
     @cached_property
     def _scaled(self) -> tuple[np.ndarray | None, float]:
         """Coordinates, if there are any to rounding, and the share of negative eigenvalues."""
-        S = (self.full / self.unit) ** 2
-        B = 0.5 * (S.mean(axis=0) + S.mean(axis=1)[:, None] - S - S.mean())
+        B = self._products()
         with one_blas_thread:
             root, place, rank, _ = dpstrf(B, tol=_ROUNDING * B.diagonal().max(), lower=1)
             X = np.zeros((len(B), rank))
@@ -354,8 +356,7 @@ class Distances(Points):
         """Coordinates in units of `unit`: the nearest there are to these distances, by classical scaling."""
         if self.coordinates is not None:
             return self.coordinates
-        S = (self.full / self.unit) ** 2
-        values, vectors = np.linalg.eigh(0.5 * (S.mean(axis=0) + S.mean(axis=1)[:, None] - S - S.mean()))
+        values, vectors = np.linalg.eigh(self._products())
         return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, values > 0][:, ::-1])
 
     def distinct(self, enough: int) -> int:
@@ -372,7 +373,7 @@ class Distances(Points):
         return min(enough, len(self) - 1 if self.coordinates is None else self.coordinates.shape[1])
 
     def kept(self) -> Any:
-        return None if self.metric == "precomputed" else self.given.copy()
+        return None if self.features is None else self.features.copy()
 
     @property
     def dtype(self) -> Any:
@@ -454,16 +455,12 @@ def _name(metric: Metric) -> str:
 
 def metric_params(X: Any, metric: Metric) -> dict[str, Any]:
     """What a metric takes from all rows of X: variances, the inverse of their covariance."""
-    return (
-        {} if sparse.issparse(X) or metric not in ("seuclidean", "mahalanobis") else _params_of(np.asarray(X, float), metric)
-    )
-
-
-def _params_of(X: np.ndarray, metric: Metric) -> dict[str, Any]:
+    if sparse.issparse(X):
+        return {}
     if metric == "seuclidean":
-        return {"V": np.var(X, axis=0, ddof=1)}
+        return {"V": np.var(np.asarray(X, dtype=float), axis=0, ddof=1)}
     if metric == "mahalanobis":
-        return {"VI": np.linalg.pinv(np.atleast_2d(np.cov(X.T)))}
+        return {"VI": np.linalg.pinv(np.atleast_2d(np.cov(np.asarray(X, dtype=float).T)))}
     return {}
 
 

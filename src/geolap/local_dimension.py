@@ -11,7 +11,7 @@ import numpy as np
 
 from .distances import Distances
 from .local_pca import largest_gap, local_singular_values, vote
-from .multiplicity import own_weight, quantile_of, weights_at
+from .multiplicity import counts_of, own_weight, quantile_of, weights_at
 from .neighborhoods import Neighborhoods
 from .points import Points
 
@@ -95,7 +95,7 @@ def _columns(points: Points, sample: np.ndarray, effective: float) -> tuple[np.n
 def _likelihood(points: Points, rows: np.ndarray, k: int) -> float:
     """(k − 2) / Σ_j log(t_k / t_j) (Levina & Bickel, 2004), with sums averaged over points; duplicates are left out."""
     n = len(points)
-    m = np.ones(n) if points.multiplicity is None else points.multiplicity
+    m = counts_of(points.multiplicity, n)
     k = min(k, int(points.total) - 1)
     places = min(int(np.ceil(k / m.min())), n - 1)  # that hold the k nearest points
     logs, weights = 0.0, 0.0

@@ -12,6 +12,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .distances import Distances
 from .kernel import ladder_weights, ladders
+from .multiplicity import counts_of
 from .points import Points, in_unit
 from .threads import in_order
 
@@ -43,7 +44,7 @@ def local_singular_values(
     """
     X, unit = points.coordinates if isinstance(points, Distances) else points.box, points.unit
     most = _MOST_BY_PRODUCTS if most is None and X is None else most
-    multiplicity = np.ones(len(points)) if points.multiplicity is None else points.multiplicity
+    multiplicity = counts_of(points.multiplicity, len(points))
     steps = ladders(in_unit(bandwidths, unit))
 
     def of(i: int) -> np.ndarray:

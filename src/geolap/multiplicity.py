@@ -11,7 +11,16 @@ import numpy as np
 
 from .sentences import Sentence
 
-__all__ = ["checked_multiplicity", "copies_of", "own_weight", "quantile_of", "standard_error", "total_of", "weights_at"]
+__all__ = [
+    "checked_multiplicity",
+    "copies_of",
+    "counts_of",
+    "own_weight",
+    "quantile_of",
+    "standard_error",
+    "total_of",
+    "weights_at",
+]
 
 # Fewer points than this, copies counted, have no scale.
 _FEWEST = 3.0
@@ -63,6 +72,11 @@ def checked_multiplicity(sample_weight: Any, n_points: int) -> np.ndarray | None
 def weights_at(m: np.ndarray | None, rows: Any) -> np.ndarray | None:
     """The weights of some points."""
     return None if m is None else m[rows]
+
+
+def counts_of(m: np.ndarray | None, n_points: int) -> np.ndarray:
+    """The weights (n,) of all points, those of 1 written out."""
+    return np.ones(n_points) if m is None else m
 
 
 def total_of(m: np.ndarray | None, n_points: int) -> float:

@@ -66,15 +66,13 @@ class Points:
     engines: dict[Hashable, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, X: Any, *, least: int = 3, keep_device: bool = False, sample_weight: Any = None) -> "Points":
-        """X as a 2-D array of finite real numbers with at least ``least`` distinct rows, and their weights if there are any.
+    def of(cls, X: Any, *, least: int = 3, keep_device: bool = False) -> "Points":
+        """X as a 2-D array of finite real numbers with at least ``least`` distinct rows.
 
         Nothing is copied unless the input is not an array of numbers yet.  Points on a GPU are copied to the host, or with
         ``keep_device`` left there, as a torch tensor; a dask array is loaded, or left as it is, and so is a memory-mapped
         file of more than half a gigabyte, as a dask array (if dask is installed).
         """
-        if sample_weight is not None:
-            return cls.of(X, least=least, keep_device=keep_device).weighted(sample_weight)
         if isinstance(X, Points):
             return X
         if on_device(X):

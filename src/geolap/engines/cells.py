@@ -28,7 +28,7 @@ from tqdm.auto import tqdm
 from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
-from ..multiplicity import copies_of
+from ..multiplicity import copies_of, counts_of, weights_at
 from ..points import PointsLike, as_points, in_unit, root_mean_square_distance, spread_pieces, spread_rows
 from ..threads import Scratch, in_order
 from .base import LocalMetrics
@@ -125,7 +125,7 @@ class CellsEngine:
         self._place[self._order] = np.arange(len(X))
         self._rho = np.ones(len(X)) if scale is None else scale.rho[self._order]
         self.multiplicity = points.multiplicity
-        self._m = np.ones(len(X)) if points.multiplicity is None else points.multiplicity[self._order]
+        self._m = counts_of(weights_at(points.multiplicity, self._order), len(X))
         self._scale, self._cutoff, self._seed = scale, cutoff, seed
         self._all: Columns | None = None
         self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho, self._m))

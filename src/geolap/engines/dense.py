@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from ..kernel import gaussian
 from ..laplacian import LocalScale, transition
 from ..metric import drift, dual_metric
-from ..multiplicity import copies_of
+from ..multiplicity import copies_of, counts_of
 from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..tangent import tangent_basis
 from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
@@ -26,7 +26,7 @@ class DenseEngine(ExactEngine):
         points = as_points(X)
         self._X, self._unit = points.box, points.unit
         self.multiplicity = points.multiplicity
-        self._m = np.ones(len(points)) if points.multiplicity is None else points.multiplicity
+        self._m = counts_of(points.multiplicity, len(points))
         self._scale = scale
         self._rho = np.ones(len(self._X)) if scale is None else scale.rho
         self._sqdist = cdist(self._X, self._X, "sqeuclidean") / (self._rho[:, None] * self._rho)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..kernel import Ladder, ladder_weights, reach
 from ..metric import drift, dual_metric
-from ..multiplicity import weights_at
+from ..multiplicity import counts_of, weights_at
 from ..tangent import gram_finder, tangent_finder
 from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
@@ -132,7 +132,7 @@ def _by_products(around: Around, order: np.ndarray, dim: int) -> _Finder:
     # The nearest points, and some of the others, each for several.
     spanning = np.arange(n) if n <= _MOST_SPANNING else np.r_[: _MOST_SPANNING // 2, _MOST_SPANNING // 2 : n : _every(n)]
     times = np.where(spanning < _MOST_SPANNING // 2, 1, _every(n))
-    copies = np.ones(len(spanning)) if around.multiplicity is None else around.multiplicity[order[spanning]]
+    copies = counts_of(weights_at(around.multiplicity, order[spanning]), len(spanning))
     find = gram_finder(around.inner(order[spanning], order), spanning, times, copies, dim)
 
     def coordinates(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> np.ndarray:

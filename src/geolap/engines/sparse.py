@@ -13,7 +13,7 @@ from scipy import sparse
 from ..distances import Distances
 from ..kernel import Ladder, ladder_weights, ladders
 from ..laplacian import LocalScale
-from ..multiplicity import copies_of, weights_at
+from ..multiplicity import copies_of, counts_of, weights_at
 from ..pairs import ZERO, Pairs
 from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..threads import Scratch, checkpoint, in_order
@@ -45,7 +45,7 @@ class SparseEngine(ExactEngine):
         self._X: np.ndarray | None = points.coordinates if isinstance(points, Distances) else points.box
         self._unit = points.unit
         self.multiplicity = points.multiplicity
-        self._m = np.ones(len(points)) if points.multiplicity is None else points.multiplicity
+        self._m = counts_of(points.multiplicity, len(points))
         if not sparse.issparse(pairs.sqdist):  # a sparse matrix would lose zeros
             pairs = Pairs(sparse.csr_array(np.maximum(pairs.sqdist, ZERO)), pairs.unit)
         S: Any = pairs.sqdist

@@ -14,6 +14,7 @@ from scipy import sparse
 from ..calibration import Calibration
 from ..laplacian import Matrix, row_entries, scaled_rows
 from ..local_pca import largest_gap, vote
+from ..multiplicity import counts_of
 from ..points import Points, in_unit
 from .graph import KernelGraph
 
@@ -145,7 +146,7 @@ class _Walk:
 
     def held(self, R: Any) -> float:
         """Share of all points that the walk has reached, (Σ p)²/Σ p² of N, in the median."""
-        m = np.ones(R.shape[1]) if self._graph.multiplicity is None else self._graph.multiplicity
+        m = counts_of(self._graph.multiplicity, R.shape[1])
         squares = (R.multiply(R) if sparse.issparse(R) else R * R) @ (1.0 / m)
         return float(1.0 / np.median(squares)) / m.sum()
 

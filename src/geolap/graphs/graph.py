@@ -23,7 +23,7 @@ from ..calibration import Calibration, heat_eigenvalues
 from ..engines.base import NO_NEIGHBORS
 from ..laplacian import LocalScale, Matrix, density_weights, laplacian, log_density_weights, scaled_rows
 from ..memory import require_memory
-from ..multiplicity import weights_at
+from ..multiplicity import counts_of, weights_at
 from ..pairs import Pairs
 from ..validation import check_number
 
@@ -236,7 +236,7 @@ def kernel_graph(
     ``degrees`` are the row sums of W, unless more points than those of the graph make them up.
     """
     W = pairs.weights(bandwidth, cutoff=cutoff, dtype=dtype)
-    m = np.ones(W.shape[0]) if multiplicity is None else multiplicity
+    m = counts_of(multiplicity, W.shape[0])
     if not self_weights or multiplicity is not None:
         own = float(self_weights) * np.minimum(m, 1.0) + np.maximum(m - 1.0, 0.0)  # of a copy to all at its place
         if isinstance(W, np.ndarray):

@@ -17,7 +17,7 @@ from typing import Self
 
 import numpy as np
 
-from ..multiplicity import weights_at
+from ..multiplicity import counts_of, weights_at
 from ..pairs import Pairs
 from ..threads import one_blas_thread
 from .graph import KernelGraph, kernel_graph
@@ -105,7 +105,7 @@ def smooth_fit(
     multiplicity : ndarray (N,), optional
         Weights of the points.
     """
-    times = np.ones(len(labeled)) if multiplicity is None else multiplicity[labeled]
+    times = counts_of(weights_at(multiplicity, labeled), len(labeled))
     rms = np.sqrt(np.average(Phi**2, axis=0, weights=multiplicity))
     Phi = Phi / np.where(rms > 0, rms, 1.0)
     # Many small decompositions: on several BLAS threads they mostly wait for each other.

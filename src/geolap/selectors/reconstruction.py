@@ -13,7 +13,7 @@ import numpy as np
 
 from ..engines import make_engine
 from ..kernel import ladder_weights, ladders
-from ..multiplicity import weights_at
+from ..multiplicity import counts_of, weights_at
 from ..points import Points, in_unit
 from ..search import Curve, refine
 from ..search_range import search_grid
@@ -82,7 +82,7 @@ def reconstruction_errors(
 ) -> np.ndarray:
     """‖x_i − weighted mean of the others‖² (n, m) for the sampled points; copies of a point are others."""
     X, steps = points.box, ladders(bandwidths)
-    m = np.ones(len(X)) if points.multiplicity is None else points.multiplicity
+    m = counts_of(points.multiplicity, len(X))
     sums = m[:, None] * np.hstack([X, np.ones((len(X), 1))])
 
     def of(rows: np.ndarray) -> np.ndarray:
