@@ -85,10 +85,15 @@ def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "b
     return float(converted) if np.ndim(converted) == 0 else converted
 
 
-def gaussian(sqdist: np.ndarray, bandwidth: float, *, cutoff: float | None = None) -> np.ndarray:
+def gaussian(
+    sqdist: np.ndarray, bandwidth: float, *, cutoff: float | None = None, out: np.ndarray | None = None
+) -> np.ndarray:
     """Weights W_ij = exp(−d²/ε²) from squared distances, zero beyond ``cutoff``·ε."""
-    W = np.exp(-sqdist / bandwidth**2)
-    return W if cutoff is None else np.where(sqdist <= (cutoff * bandwidth) ** 2, W, 0.0)
+    W = np.asarray(np.divide(sqdist, -(bandwidth**2), out=out))
+    np.exp(W, out=W)
+    if cutoff is not None:
+        W[sqdist > (cutoff * bandwidth) ** 2] = 0.0
+    return W
 
 
 def reach(bandwidth: float) -> float:

@@ -122,8 +122,12 @@ class KernelGraph:
 
     def symmetric(self) -> Matrix:
         """A = diag(d')^{−1/2} W' diag(d')^{−1/2}; rows of points without neighbors are zero."""
-        root = self.density * np.sqrt(_inverse(self._sums))
-        return _scaled(self.weights, root, root)
+        return _scaled(self.weights, self.symmetric_root, self.symmetric_root)
+
+    @property
+    def symmetric_root(self) -> np.ndarray:
+        """What rows and columns of W are multiplied by in A."""
+        return self.density * np.sqrt(_inverse(self._sums))
 
     def laplacian(self, normalization: str = "random_walk") -> Matrix:
         """L = (4/ε²)(P − I)/c, or with A instead of P, or (4/ε²)(W' − diag d')/c; c = 1 unless the graph is calibrated."""

@@ -35,7 +35,11 @@ __all__ = [
 
 # Up to this many features a k-d tree is faster than looking at all pairs.
 _FEATURES_FOR_TREE = 15
+# Up to this many, all distances are found sooner by differences than by products, of which close pairs need differences too.
+_FEATURES_FOR_DIFFERENCES = 50
 _SIDE = 768
+# Distances that one task computes.
+_TOGETHER = 2**19
 # Beyond this many points, and with more features than for a tree, faiss looks into this fraction of its cells.
 _POINTS_FOR_FAISS, _SHARE_OF_CELLS = 50_000, 16
 # Points that one call of a tree answers for, rows that are worked on together, and numbers held at once by a comparison.
@@ -56,6 +60,12 @@ def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Pairs:
         return points.pairs
     X, unit = points.box, points.unit
     sqdist = np.empty((len(X), len(X)))
+    if X.shape[1] <= _FEATURES_FOR_DIFFERENCES:
+        side = max(1, _TOGETHER // len(X))
+        rows = [slice(start, start + side) for start in range(0, len(X), side)]
+        for _ in in_order(lambda some: cdist(X[some], X, "sqeuclidean", out=sqdist[some]), rows, n_jobs=n_jobs):
+            pass
+        return Pairs(sqdist, unit)
     parts, order = blocks(X, _SIDE)
     scratch = Scratch()
 

@@ -16,18 +16,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError
-from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
+from scipy.sparse.csgraph import breadth_first_order, connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from ..laplacian import Matrix, scaled_rows
 from ..sentences import Sentence
-from ..threads import heard, thread_count
+from ..threads import heard, one_blas_thread, thread_count
 from ..validation import check_choice
 from .graph import KernelGraph
 from .lapack import largest_of_full
@@ -39,8 +40,8 @@ SOLVERS = ("auto", "dense", "lanczos", "lobpcg")
 
 # Transition probabilities below this are lost in the rounding of the others.
 _NO_EDGE = 1e-14
-# Up to this size, and this multiple of the wanted pairs, a full matrix is diagonalized directly; a sparse one up to a third.
-_DIRECT, _DIRECT_PER_PAIR = 1500, 30
+# Up to this many points a full matrix is diagonalized directly, and a sparse one.
+_DIRECT, _DIRECT_SPARSE = 1000, 300
 # Residuals relative to the largest eigenvalue: what the solvers aim at, and what is accepted.
 _WANTED, _ACCEPTED = 1e-9, 1e-6
 # What LOBPCG aims at, and the vectors of how many points, and how many of them, it finds sooner than Lanczos.
@@ -49,8 +50,15 @@ _WANTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 50_000, 15
 _BASIS = 60
 _RESTARTS, _FEW_RESTARTS = 3000, 30
 _FACTORIZED = 10_000
+# A factorization is quick if the square of its entries over the number of points, about its operations, is not above this;
+# parts of this many points, and of half as many, tell.
+_MOST_FILL_WORK, _PILOT = 4e9, 4000
+# Vectors of a block at least, blocks at most, and those before convergence is first looked for.
+_BLOCK, _MOST_BLOCKS, _FIRST_LOOK = 12, 60, 5
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
 _SAME, _ROUNDING = 1e-10, 1e-13
+# Rows of a full matrix that are looked at together, and parts of it that threads multiply.
+_ROWS_AT_ONCE, _PARTS = 64, 8
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
 
@@ -129,17 +137,42 @@ def smooth_spectrum(
     return Spectrum(4.0 / graph.bandwidth**2 * mu, _with_signs(vectors), mass, components, residual)
 
 
-def _shifted(graph: KernelGraph, rho: np.ndarray) -> tuple[Matrix, float]:
+@dataclass(frozen=True)
+class _Scaled:
+    """diag(s) W diag(s) + diag(t) of a full matrix W, which is not formed."""
+
+    W: np.ndarray
+    s: np.ndarray
+    t: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.W.shape
+
+    def part(self, rows: np.ndarray) -> "_Scaled":
+        return _Scaled(self.W[np.ix_(rows, rows)], self.s[rows], self.t[rows])
+
+    def full(self) -> np.ndarray:
+        B = self.s[:, None] * self.W * self.s
+        B[np.diag_indices_from(B)] += self.t
+        return B
+
+
+# What eigenvectors are found of.
+_Symmetric = Matrix | _Scaled
+
+
+def _shifted(graph: KernelGraph, rho: np.ndarray) -> tuple[_Symmetric, float]:
     """B = c I − M and c."""
+    even, top = bool(np.all(rho == 1.0)), float((rho**-2.0).max())
+    shift = np.zeros(len(rho)) if even else top - rho**-2.0 * (graph.degrees > 0)
+    if not sparse.issparse(graph.weights):
+        return _Scaled(np.asarray(graph.weights, dtype=float), graph.symmetric_root / rho, shift), top
     A = graph.symmetric()
-    if np.all(rho == 1.0):
+    if even:
         return A, 1.0
-    top = float((rho**-2.0).max())
-    shift = top - rho**-2.0 * (graph.degrees > 0)
-    if sparse.issparse(A):
-        scaled = scaled_rows(A, rows=1.0 / rho, columns=1.0 / rho)
-        return sparse.csr_array(scaled + sparse.diags_array(shift, format="csr")), top
-    return A / (rho[:, None] * rho) + np.diag(shift), top
+    scaled = scaled_rows(A, rows=1.0 / rho, columns=1.0 / rho)
+    return sparse.csr_array(scaled + sparse.diags_array(shift, format="csr")), top
 
 
 def graph_components(graph: KernelGraph) -> np.ndarray:
@@ -155,10 +188,37 @@ def graph_components(graph: KernelGraph) -> np.ndarray:
         joined.data = joined.data > _NO_EDGE
         joined.eliminate_zeros()
     else:
-        joined = sparse.csr_array(graph.transition() > _NO_EDGE)
-    _, labels = connected_components(joined, directed=False)
-    rank = np.argsort(np.argsort(-np.bincount(labels, graph.multiplicity), kind="stable"))
+        return _ranked(_components_of_full(graph), graph.multiplicity)
+    return _ranked(connected_components(joined, directed=False)[1], graph.multiplicity)
+
+
+def _ranked(labels: np.ndarray, multiplicity: np.ndarray | None) -> np.ndarray:
+    """Labels by size, the largest component being 0."""
+    rank = np.argsort(np.argsort(-np.bincount(labels, multiplicity), kind="stable"))
     return rank[labels]
+
+
+def _components_of_full(graph: KernelGraph) -> np.ndarray:
+    """Component of each point of a full graph, without a matrix of edges: mostly some rows of W join all points."""
+    W: Any = graph.weights
+    v, s = graph.density, graph.density_sums
+    out = np.where(v * s > 0, 1.0 / np.maximum(s, np.finfo(float).tiny), 0.0)
+    labels, left, n_components = np.full(graph.n_points, -1), np.arange(graph.n_points), 0
+    while len(left):
+        found, left = left[:1], left[1:]
+        while len(found):
+            labels[found] = n_components
+            # A few at first, far from one another.
+            rows = found[:: -(-len(found) // _ROWS_AT_ONCE)]
+            found = np.setdiff1d(found, rows, assume_unique=True)
+            there = np.maximum(out[rows, None] * v[left], v[rows, None] * out[left])
+            joined = (W[np.ix_(rows, left)] * there > _NO_EDGE).any(axis=0)
+            found, left = np.concatenate([found, left[joined]]), left[~joined]
+            if not len(left):
+                labels[found] = n_components
+                break
+        n_components += 1
+    return labels
 
 
 def _lightest(graph: KernelGraph) -> float:
@@ -168,7 +228,7 @@ def _lightest(graph: KernelGraph) -> float:
 
 
 def _component(
-    B: Matrix, rows: np.ndarray | slice, k: int, mass: np.ndarray, top: float, solver: str, n_jobs: int | None
+    B: _Symmetric, rows: np.ndarray | slice, k: int, mass: np.ndarray, top: float, solver: str, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Largest eigenpairs of one component: (values, vectors, residual).  The first, the constant, is known and kept out."""
     constant = np.sqrt(mass[rows])[:, None]
@@ -177,7 +237,7 @@ def _component(
     if k == 1:
         return np.array([top]), constant, 0.0
     if len(constant) < B.shape[0]:
-        B = B[rows][:, rows]
+        B = B.part(rows) if isinstance(B, _Scaled) else B[rows][:, rows]
     values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, top=top, solver=solver, n_jobs=n_jobs)
     return np.concatenate([[top], values]), np.hstack([constant, vectors]), residual
 
@@ -210,7 +270,7 @@ def _merged(
 
 
 def largest_eigenpairs(
-    B: Matrix,
+    B: _Symmetric,
     k: int,
     *,
     without: np.ndarray | None = None,
@@ -225,24 +285,28 @@ def largest_eigenpairs(
     iterate on is always solved directly.
     """
     check_choice("eigen_solver", solver, SOLVERS)
-    n = B.shape[0]
+    n, is_sparse = B.shape[0], sparse.issparse(B)
     known = np.zeros((n, 1)) if without is None else without
     push = 3.0 * top
-    small = n <= max(_DIRECT, _DIRECT_PER_PAIR * k) // (3 if sparse.issparse(B) else 1) or 3 * k >= n
+    small = n <= (_DIRECT_SPARSE if is_sparse else _DIRECT) or 3 * k >= n
     found = None
-    if small or solver == "dense":
-        found = _full(B if isinstance(B, np.ndarray) else B.toarray(), k, known, push)
-    elif without is not None and _by_lobpcg(B, k, solver):
-        found = _lobpcg(B, k, known, top, n_jobs)
-    if found is None:
-        with _product(B, n_jobs) as times:
+    with one_blas_thread, _product(B, n_jobs) as times:
+        if small or solver == "dense":
+            found = _full(_in_full(B), k, known, push)
+        elif without is not None and _by_lobpcg(is_sparse, n, k, solver):
+            found = _lobpcg(B, k, known, top, n_jobs)
+        elif is_sparse and solver == "auto" and _few_fill_ins(B, top):
+            found = _factorized(B, k, known, top)
+        if found is None and not is_sparse:
+            found = _block_lanczos(times, n, k, known, top)
+        if found is None:
             found = _lanczos(lambda v: times(v) - push * known[:, 0] * (known[:, 0] @ v), n, k)
-    if found is None:
-        found = _factorized(B, k, known, top) if sparse.issparse(B) else _full(B, k, known, push)
-    values, vectors = found
-    order = np.argsort(-values)
-    values, vectors = values[order], _fixed_basis(top - values[order], vectors[:, order], _ROUNDING * top)
-    residual = float(np.linalg.norm(B @ vectors - vectors * values, axis=0).max())
+        if found is None:
+            found = _factorized(B, k, known, top) if is_sparse else _full(_in_full(B), k, known, push)
+        values, vectors = found
+        order = np.argsort(-values)
+        values, vectors = values[order], _fixed_basis(top - values[order], vectors[:, order], _ROUNDING * top)
+        residual = float(np.linalg.norm(times(vectors) - vectors * values, axis=0).max())
     if not residual <= _ACCEPTED * top:
         raise RuntimeError(
             f"Eigenvectors must satisfy their equation to {_ACCEPTED:g}; the {k} found for {n} points leave a residual of "
@@ -251,10 +315,14 @@ def largest_eigenpairs(
     return values, vectors, residual
 
 
-def _by_lobpcg(B: Matrix, k: int, solver: str) -> bool:
+def _in_full(B: _Symmetric) -> np.ndarray:
+    return B.full() if isinstance(B, _Scaled) else B if isinstance(B, np.ndarray) else B.toarray()
+
+
+def _by_lobpcg(is_sparse: bool, n: int, k: int, solver: str) -> bool:
     if solver == "auto":
-        return sparse.issparse(B) and B.shape[0] > _POINTS_FOR_LOBPCG and k <= _PAIRS_FOR_LOBPCG and has_multigrid()
-    if solver == "lobpcg" and not sparse.issparse(B):
+        return is_sparse and n > _POINTS_FOR_LOBPCG and k <= _PAIRS_FOR_LOBPCG and has_multigrid()
+    if solver == "lobpcg" and not is_sparse:
         raise ValueError(
             Sentence("eigen_solver='lobpcg' needs a sparse graph; this one is full: set {n_neighbors}, or use 'lanczos'.")
         )
@@ -279,22 +347,34 @@ def _lobpcg(B: sparse.csr_array, k: int, known: np.ndarray, top: float, n_jobs: 
 
 
 @contextmanager
-def _product(B: Matrix, n_jobs: int | None) -> Iterator[_Product]:
-    """A function v → B v that works on as many threads; rows are summed one by one, so that the number changes nothing."""
+def _product(B: _Symmetric, n_jobs: int | None) -> Iterator[_Product]:
+    """A function V → B V that works on as many threads.
+
+    Rows of a sparse matrix are summed one by one, and a full one has as many parts: the number of threads changes nothing.
+    """
     threads = thread_count(n_jobs)
-    if isinstance(B, np.ndarray) or threads == 1 or B.nnz < _ENTRIES_FOR_THREADS:
-        yield lambda v: B @ v
+    if sparse.issparse(B):
+        many = threads > 1 and B.nnz >= _ENTRIES_FOR_THREADS
+        ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, threads + 1)) if many else np.array([0, B.shape[0]])
+        rows: list[Any] = [
+            sparse.csr_array(
+                (B.data[B.indptr[a] : B.indptr[b]], B.indices[B.indptr[a] : B.indptr[b]], B.indptr[a : b + 1] - B.indptr[a]),
+                shape=(b - a, B.shape[1]),
+            )
+            for a, b in pairwise(ends)
+        ]
+        with ThreadPoolExecutor(threads) as pool:
+            yield lambda V: np.concatenate(list(pool.map(lambda part: part @ V, rows))) if len(rows) > 1 else rows[0] @ V
         return
-    ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, threads + 1))
-    parts = [
-        sparse.csr_array(
-            (B.data[B.indptr[a] : B.indptr[b]], B.indices[B.indptr[a] : B.indptr[b]], B.indptr[a : b + 1] - B.indptr[a]),
-            shape=(b - a, B.shape[1]),
-        )
-        for a, b in pairwise(ends)
-    ]
+    W, s, t = (B.W, B.s, B.t) if isinstance(B, _Scaled) else (B, 1.0, 0.0)
+    parts = np.array_split(W, _PARTS, axis=1)
     with ThreadPoolExecutor(threads) as pool:
-        yield lambda v: np.concatenate(list(pool.map(lambda part: part @ v, parts)))
+
+        def product(V: np.ndarray) -> np.ndarray:
+            across = np.ascontiguousarray(s * V.T)  # as W is symmetric: BLAS is faster from this side
+            return (s * np.concatenate(list(pool.map(lambda part: across @ part, parts)), axis=-1) + t * V.T).T
+
+        yield product
 
 
 def _full(B: np.ndarray, k: int, known: np.ndarray, push: float) -> _Eigenpairs:
@@ -314,7 +394,7 @@ def _full(B: np.ndarray, k: int, known: np.ndarray, push: float) -> _Eigenpairs:
 
 def _lanczos(product: _Product, n: int, k: int) -> _Eigenpairs | None:
     """Largest eigenpairs; None if they do not converge soon and there is another way."""
-    operator = LinearOperator((n, n), matvec=product, dtype=float)
+    operator = LinearOperator((n, n), matvec=lambda v: product(v.ravel()), dtype=float)
     basis = max(2 * k + 1, _BASIS)
     restarts, widenings = (_FEW_RESTARTS, (1,)) if n <= _FACTORIZED else (_RESTARTS, (1, 3))
     for widening in widenings:
@@ -330,11 +410,60 @@ def _lanczos(product: _Product, n: int, k: int) -> _Eigenpairs | None:
     )
 
 
+def _block_lanczos(product: _Product, n: int, k: int, known: np.ndarray, top: float) -> _Eigenpairs | None:
+    """Largest eigenpairs of a full matrix, of which a product with many vectors costs little more than one with few.
+
+    Block Lanczos from random vectors, with full reorthogonalization; None if it does not converge.
+    """
+    b = max(_BLOCK, k + _BLOCK // 2)
+    most = min(n - 1, _MOST_BLOCKS * b)
+    basis, T, size, look = np.empty((n, most), order="F"), np.zeros((most, most)), 0, _FIRST_LOOK
+    last = (0, 0.0)
+    block = np.random.default_rng(0).standard_normal((n, b))
+    block = np.linalg.qr(block - known * (known.T @ block))[0]
+    while size + b <= most:
+        basis[:, size : size + b] = block
+        size += b
+        block = product(block)
+        for _ in range(2):
+            along = basis[:, :size].T @ block
+            block -= basis[:, :size] @ along
+            block -= known * (known.T @ block)
+            T[:size, size - b : size] += along
+        block, below = np.linalg.qr(block)
+        if size >= look * b or size + b > most:
+            values, U = np.linalg.eigh(T[:size, :size], UPLO="U")
+            values, U = values[-k:], U[:, -k:]
+            digits = -np.log10(max(np.linalg.norm(below @ U[-b:], axis=0).max() / top, 1e-300))
+            if digits >= -np.log10(_WANTED):
+                return values, basis[:, :size] @ U
+            # Digits grow in proportion to steps, or faster.
+            rate = (digits - last[1]) / (size // b - last[0])
+            ahead = (-np.log10(_WANTED) - digits) / rate if rate > 0 else look
+            last, look = (size // b, digits), look + int(np.clip(0.8 * ahead, 1, look))
+    return None
+
+
+def _few_fill_ins(B: sparse.csr_array, top: float) -> bool:
+    """Whether a factorization of B is quick, to judge by those of two parts of it."""
+    n = B.shape[0]
+    near, size = breadth_first_order(B, 0, directed=False, return_predecessors=False), min(n, _PILOT)
+    whole, half = (_factors(B[some][:, some], 2.0 * top).L.nnz for some in (near[:size], near[: size // 2]))
+    fill = whole * (n / size) ** np.log2(whole / half)
+    return bool(fill**2 / n <= _MOST_FILL_WORK)
+
+
+def _factors(B: sparse.csr_array, top: float) -> Any:
+    """Factors of ``top`` I − B, in an order that keeps them sparse."""
+    A = sparse.csc_array(top * sparse.eye_array(B.shape[0]) - B)
+    return heard(partial(splu, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}), A)
+
+
 def _factorized(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _Eigenpairs:
     """Largest eigenpairs of a sparse matrix by inverse iteration: near ``top`` they are close, their inverses far apart."""
     n = B.shape[0]
     shift = 1e-10 * top
-    solve = heard(splu, sparse.csc_array((top + shift) * sparse.eye_array(n) - B)).solve
+    solve = _factors(B, top + shift).solve
 
     def product(v: np.ndarray) -> np.ndarray:
         v = solve(v - known[:, 0] * (known[:, 0] @ v))
