@@ -25,12 +25,25 @@ def test_rates_are_the_displacements_of_the_plain_formula():
     X = make_sphere(300, random_state=0).data
     graph = calibrated(kernel_graph(all_pairs(X), 0.4, self_weights=False), Points(X))
     P = graph.transition()
-    starts = np.random.default_rng(0).permutation(300)[:256]
+    rates, powers = graph.calibration.rates, [np.eye(300)]
+    for _ in rates:
+        powers.append(powers[-1] @ P)
+    chords = cdist(X, X, "sqeuclidean")
+    rows = np.diff([(power * chords).sum(axis=1) for power in powers], axis=0) / 0.4**2  # 2/(dε²), d = 2
+    assert np.abs(rows.mean(axis=1) - rates).max() < 1e-10
+
+
+def test_rates_of_some_points_are_the_displacements_of_the_plain_formula():
+    X = make_sphere(300, random_state=0).data
+    m = np.full(300, 2.0)  # points with weights are followed one by one
+    graph = calibrated(kernel_graph(all_pairs(X), 0.4, self_weights=False, multiplicity=m), Points(X).weighted(m))
+    P = graph.transition()
+    starts = np.random.default_rng(0).choice(300, 256, p=m / m.sum())
     rates, powers = graph.calibration.rates, [np.eye(300)]
     for _ in rates:
         powers.append(powers[-1] @ P)
     chords = cdist(X, X, "sqeuclidean")[starts]
-    rows = np.diff([(power[starts] * chords).sum(axis=1) for power in powers], axis=0) / 0.4**2  # 2/(dε²), d = 2
+    rows = np.diff([(power[starts] * chords).sum(axis=1) for power in powers], axis=0) / 0.4**2
     means = [rows[:, :n].mean(axis=1) for n in (64, 128, 192, 256)]  # as many batches as the error asked for
     assert min(np.abs(mean - rates).max() for mean in means) < 1e-10
 

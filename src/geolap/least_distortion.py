@@ -36,7 +36,7 @@ __all__ = ["least_distortion"]
 
 # Evaluation points are enough when 95 % of resamples choose within this factor of one another, or lose no more than this
 # share of D by their choice.
-_PRECISE, _LOSS = 1.08, 0.002
+_PRECISE, _LOSS = 1.1, 0.004
 # Share of the resamples that the interval holds; more where they decided when to stop, which made them agree by chance.
 _LEVEL, _LEVEL_STOPPED = 0.95, 0.99
 # Their number grows at least by the first factor, to see whether a minimum is one by the second, at most by the third.
@@ -105,7 +105,8 @@ def least_distortion(
         return values.at(sample, new).per_point
 
     tolerance = ROUGH_TOLERANCE if engine.estimates else TOLERANCE
-    curve = refine(curve, refined, rivals, tolerance=tolerance, sparing=engine.estimates)
+    # Where many points were asked, the grid is fine already.
+    curve = refine(curve, refined, rivals, tolerance=tolerance, sparing=engine.estimates or len(sample) > n_first)
     minima = tuple(
         replace(m, share=float(np.interp(np.log(m.bandwidth), np.log(bandwidths), share))) for m in minima_of(curve, bound)
     )

@@ -1,7 +1,8 @@
 """How far a walk on a graph goes: the measurement behind `geolap.calibration`.
 
-Rows of P^t are followed from some evaluation points, exactly, and as sparse rows while they are sparse.  With local scales a
-step from x_i takes the time ε²ρ_i²/4, so displacements are divided by the time that passes.
+Rows of P^t are followed from some evaluation points, exactly, and as sparse rows while they are sparse.  Once these have
+told the directions, the displacements of all points are followed on graphs of moderate size.  With local scales a step from
+x_i takes the time ε²ρ_i²/4, so displacements are divided by the time that passes.
 """
 
 from dataclasses import replace
@@ -12,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..calibration import Calibration
+from ..distances import Distances
 from ..laplacian import Matrix, row_entries, scaled_rows
 from ..local_pca import largest_gap, vote
 from ..multiplicity import counts_of
@@ -41,6 +43,8 @@ _LOCAL = 0.4
 _FULL = 0.1
 # Probabilities below this share of the largest change no principal direction; nor do more points than this in many features.
 _NO_STEP, _MOST_SPANNING = 1e-6, 100
+# Relative to the size of the data, a bandwidth whose square is far above rounding.
+_FAR_ABOVE_ROUNDING = 1e-4
 # Singular values below this share of the largest are rounding.
 _ROUNDING = 1e-7
 
@@ -69,19 +73,26 @@ def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
     if not step > 0:  # all are joined with points at the same place
         return replace(graph, calibration=_untold(share))
     plane = step < (1.0 - _NOISE) * through[:, 0].mean()
+    everywhere, steps = walk.by_moments and not plane, len(rows)
     rates, steady = (along, _STEADY_IN_PLANE) if plane else (through, _STEADY)
+    if everywhere:
+        rates = walk.rates_of_all(steps, seen)[joined]
     rate = rates.mean(axis=0)
-    while len(rows) < (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) and rate[-1] >= steady * rate[1]:
-        rows = walk.longer(first, rows)
-        rates = walk.rates(first, rows, seen, plane=plane)
+    while steps < (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) and rate[-1] >= steady * rate[1]:
+        steps *= 2
+        if everywhere:
+            rates = walk.rates_of_all(steps, seen)[joined]
+        else:
+            rows = walk.longer(first, rows)
+            rates = walk.rates(first, rows, seen, plane=plane)
         rate = rates.mean(axis=0)
     used = max(_FEW_STEPS, int(np.argmin(np.append(rate[1:] >= steady * rate[1], False))) + 1)
     rates = rates[:, :used]
     factor, error = _extrapolated(rates)
     for batch in others:
-        if error <= _ENOUGH * factor:
+        if everywhere or error <= _ENOUGH * factor:
             break
-        more = walk.rates(batch, walk.rows(batch, len(rows)), seen, plane=plane)
+        more = walk.rates(batch, walk.rows(batch, steps), seen, plane=plane)
         rates = np.vstack([rates, more[:, :used]])
         factor, error = _extrapolated(rates)
     return replace(graph, calibration=Calibration(factor, error, step, seen, share, near, rates.mean(axis=0)))
@@ -102,14 +113,21 @@ class _Walk:
         self._inverse = 1.0 / np.where(graph.density_sums > 0, graph.density_sums, 1.0)
         W: Any = graph.weights
         self.by_walkers = self.is_sparse and W.nnz > max(_MOST_ENTRIES, _MANY_EDGES * graph.n_points)
+        # Squares of displacements from sums over coordinates: for all points at the price of some.
+        few = self._X.shape[1] + 2 <= _BATCH * _MOST_BATCHES and self._eps > _FAR_ABOVE_ROUNDING
+        exact = not isinstance(points, Distances) or points.coordinates is not None
+        self.by_moments = few and exact and not self.by_walkers and graph.multiplicity is None
 
     def rows(self, starts: np.ndarray, steps: int) -> list[Matrix]:
         """Rows of P, P², …, from the starts (n,): exactly, or on large graphs as the places of many walkers."""
         n, N = len(starts), self._graph.n_points
         if self.by_walkers:
             return self._walked(starts, steps)
+        if not self.is_sparse:
+            one = self._graph.weights[starts] * np.multiply.outer(self._inverse[starts], self._graph.density)
+            return self.continued([one], steps)
         own = sparse.csr_array((np.ones(n), starts, np.arange(n + 1)), shape=(n, N))
-        return self.continued([own if self.is_sparse else own.toarray()], steps + 1)[1:]
+        return self.continued([own], steps + 1)[1:]
 
     @cached_property
     def _sums(self) -> np.ndarray:
@@ -136,7 +154,7 @@ class _Walk:
                 R = scaled_rows(scaled_rows(R, columns=self._inverse) @ self._graph.weights, columns=self._graph.density)
                 R = R.toarray() if R.nnz > _FULL * R.shape[0] * R.shape[1] else R
             else:
-                R = (self._graph.weights.T @ (R * self._inverse).T).T * self._graph.density
+                R = ((R * self._inverse) @ self._graph.weights) * self._graph.density  # W is symmetric
             rows.append(R)
         return rows
 
@@ -166,15 +184,51 @@ class _Walk:
         there = np.zeros((len(starts), len(rows) + 1))
         for i, start in enumerate(starts):
             along = self._principal(rows[max(len(rows) // 2, 1) - 1], i)[1][:dim].T if plane else None
+            everywhere = None
             for t, R in enumerate(rows, start=1):
-                j, p = row_entries(R, i)
-                if along is None:
-                    there[i, t] = p @ self._points.sqdist(np.array([start]), j)[0]
+                if isinstance(R, np.ndarray):
+                    everywhere = self._squares(start, along) if everywhere is None else everywhere
+                    there[i, t] = R[i] @ everywhere
                 else:
-                    there[i, t] = p @ np.square((self._X[j] - self._X[start]) @ along).sum(axis=1)
-        time = np.full((len(starts), len(rows)), 0.5 * dim * self._eps**2)
-        if self._rho2 is not None:
-            time *= np.column_stack([self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])])
+                    j, p = row_entries(R, i)
+                    there[i, t] = p @ self._squares(start, along, j)
+        times = None if self._rho2 is None else [self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])]
+        return self._over_time(there, times, dim)
+
+    def _squares(self, start: int, along: np.ndarray | None, j: np.ndarray | None = None) -> np.ndarray:
+        """Squared distances from a start to some points, all by default, along some directions (r, d), all by default."""
+        if along is None:
+            return self._points.sqdist(np.array([start]), j)[0]
+        X = self._X if j is None else self._X[j]
+        return np.square((X - self._X[start]) @ along).sum(axis=1)
+
+    def rates_of_all(self, steps: int, dim: int) -> np.ndarray:
+        """The same of all points (N, steps): Σ_j P^t_ij ‖x_j − x_i‖² follows from the means of x and ‖x‖² after t steps."""
+        X, r = self._X, self._X.shape[1]
+        squares = np.einsum("nr,nr->n", X, X)
+        while len(self._means) <= steps:
+            self._means.append(self._after_step(self._means[-1]))
+        there = [M[r] - 2.0 * np.einsum("nr,rn->n", X, M[:r]) + squares for M in self._means[: steps + 1]]
+        there[0] = np.zeros(len(X))
+        times = None if self._rho2 is None else [M[r + 1] for M in self._means[:steps]]
+        return self._over_time(np.column_stack(there), times, dim)
+
+    @cached_property
+    def _means(self) -> list[np.ndarray]:
+        """x, ‖x‖² and with local scales ρ² (r + 1 or 2, N), and their means after each step so far."""
+        X, rho2 = self._X, [] if self._rho2 is None else [self._rho2]
+        return [np.vstack([X.T, np.einsum("nr,nr->n", X, X), *rho2])]
+
+    def _after_step(self, values: np.ndarray) -> np.ndarray:
+        """P applied to functions (k, N); W is symmetric."""
+        W, weighted = self._graph.weights, values * self._graph.density
+        return (weighted @ W if isinstance(W, np.ndarray) else (W @ weighted.T).T) * self._inverse
+
+    def _over_time(self, there: np.ndarray, rho2: list[np.ndarray] | None, dim: int) -> np.ndarray:
+        """What mean squares (n, steps + 1) grow by over that of diffusion, in a time that goes with ρ² before each step."""
+        time = np.full((len(there), there.shape[1] - 1), 0.5 * dim * self._eps**2)
+        if rho2 is not None:
+            time *= np.column_stack(rho2)
         return np.diff(there, axis=1) / time
 
     def _principal(self, R: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:

@@ -149,8 +149,8 @@ class _Scaled:
     def shape(self) -> tuple[int, int]:
         return self.W.shape
 
-    def part(self, rows: np.ndarray) -> "_Scaled":
-        return _Scaled(self.W[np.ix_(rows, rows)], self.s[rows], self.t[rows])
+    def part(self, rows: np.ndarray | slice) -> "_Scaled":
+        return _Scaled(self.W[rows][:, rows], self.s[rows], self.t[rows])
 
     def full(self) -> np.ndarray:
         B = self.s[:, None] * self.W * self.s
@@ -353,7 +353,7 @@ def _product(B: _Symmetric, n_jobs: int | None) -> Iterator[_Product]:
     Rows of a sparse matrix are summed one by one, and a full one has as many parts: the number of threads changes nothing.
     """
     threads = thread_count(n_jobs)
-    if sparse.issparse(B):
+    if not isinstance(B, np.ndarray | _Scaled):
         many = threads > 1 and B.nnz >= _ENTRIES_FOR_THREADS
         ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, threads + 1)) if many else np.array([0, B.shape[0]])
         rows: list[Any] = [
