@@ -40,8 +40,9 @@ SOLVERS = ("auto", "dense", "lanczos", "lobpcg")
 
 # Transition probabilities below this are lost in the rounding of the others.
 _NO_EDGE = 1e-14
-# Up to this many points a full matrix is diagonalized directly, and a sparse one.
-_DIRECT, _DIRECT_SPARSE = 1000, 300
+# Up to this many points, and so many more for each wanted pair, a full matrix is diagonalized directly; a sparse one up to
+# the third.
+_DIRECT, _DIRECT_PER_PAIR, _DIRECT_SPARSE = 1000, 7, 300
 # Residuals relative to the largest eigenvalue: what the solvers aim at, and what is accepted.
 _WANTED, _ACCEPTED = 1e-9, 1e-6
 # What LOBPCG aims at, and the vectors of how many points, and how many of them, it finds sooner than Lanczos.
@@ -53,8 +54,10 @@ _FACTORIZED = 10_000
 # A factorization is quick if the square of its entries over the number of points, about its operations, is not above this;
 # parts of this many points, and of half as many, tell.
 _MOST_FILL_WORK, _PILOT = 4e9, 4000
-# Vectors of a block at least, blocks at most, and those before convergence is first looked for.
-_BLOCK, _MOST_BLOCKS, _FIRST_LOOK = 12, 60, 5
+# Vectors of a block, at least and at most, and blocks that hold as many vectors as are wanted; blocks at most, and those
+# before convergence is first looked for, beyond the vectors that are wanted.
+_BLOCK, _BLOCKS_OF_WANTED = (12, 48), 8
+_MOST_BLOCKS, _FIRST_LOOK = 60, 4
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
 _SAME, _ROUNDING = 1e-10, 1e-13
 # Rows of a full matrix that are looked at together, and parts of it that threads multiply.
@@ -288,7 +291,7 @@ def largest_eigenpairs(
     n, is_sparse = B.shape[0], sparse.issparse(B)
     known = np.zeros((n, 1)) if without is None else without
     push = 3.0 * top
-    small = n <= (_DIRECT_SPARSE if is_sparse else _DIRECT) or 3 * k >= n
+    small = n <= (_DIRECT_SPARSE if is_sparse else _DIRECT + _DIRECT_PER_PAIR * k) or 3 * k >= n
     found = None
     with one_blas_thread, _product(B, n_jobs) as times:
         if small or solver == "dense":
@@ -415,9 +418,9 @@ def _block_lanczos(product: _Product, n: int, k: int, known: np.ndarray, top: fl
 
     Block Lanczos from random vectors, with full reorthogonalization; None if it does not converge.
     """
-    b = max(_BLOCK, k + _BLOCK // 2)
-    most = min(n - 1, _MOST_BLOCKS * b)
-    basis, T, size, look = np.empty((n, most), order="F"), np.zeros((most, most)), 0, _FIRST_LOOK
+    b = int(np.clip(k // _BLOCKS_OF_WANTED, *_BLOCK))
+    most = min(n - 1, _MOST_BLOCKS * b + 4 * k)
+    basis, T, size, look = np.empty((n, most), order="F"), np.zeros((most, most)), 0, _FIRST_LOOK + 2 * k // b
     last = (0, 0.0)
     block = np.random.default_rng(0).standard_normal((n, b))
     block = np.linalg.qr(block - known * (known.T @ block))[0]
