@@ -42,7 +42,7 @@ SOLVERS = ("auto", "dense", "lanczos", "lobpcg")
 _NO_EDGE = 1e-14
 # Up to this many points, and so many more for each wanted pair, a full matrix is diagonalized directly; a sparse one up to
 # the third.
-_DIRECT, _DIRECT_PER_PAIR, _DIRECT_SPARSE = 1000, 7, 300
+_DIRECT, _DIRECT_PER_PAIR, _DIRECT_SPARSE = 1500, 6, 300
 # Residuals relative to the largest eigenvalue: what the solvers aim at, and what is accepted.
 _WANTED, _ACCEPTED = 1e-9, 1e-6
 # What LOBPCG aims at, and the vectors of how many points, and how many of them, it finds sooner than Lanczos.
@@ -300,12 +300,12 @@ def largest_eigenpairs(
             found = _lobpcg(B, k, known, top, n_jobs)
         elif is_sparse and solver == "auto" and _few_fill_ins(B, top):
             found = _factorized(B, k, known, top)
-        if found is None and not is_sparse:
-            found = _block_lanczos(times, n, k, known, top)
-        if found is None:
+        if found is None and is_sparse:
             found = _lanczos(lambda v: times(v) - push * known[:, 0] * (known[:, 0] @ v), n, k)
-        if found is None:
-            found = _factorized(B, k, known, top) if is_sparse else _full(_in_full(B), k, known, push)
+            found = _factorized(B, k, known, top) if found is None else found
+        elif found is None:
+            found = _block_lanczos(times, n, k, known, top)
+            found = _full(_in_full(B), k, known, push) if found is None else found
         values, vectors = found
         order = np.argsort(-values)
         values, vectors = values[order], _fixed_basis(top - values[order], vectors[:, order], _ROUNDING * top)
@@ -442,7 +442,9 @@ def _block_lanczos(product: _Product, n: int, k: int, known: np.ndarray, top: fl
                 return values, basis[:, :size] @ U
             # Digits grow in proportion to steps, or faster.
             rate = (digits - last[1]) / (size // b - last[0])
-            ahead = (-np.log10(_WANTED) - digits) / rate if rate > 0 else look
+            ahead = (-np.log10(_WANTED) - digits) / rate if rate > 0 else np.inf
+            if last[0] and ahead > most // b:
+                return None
             last, look = (size // b, digits), look + int(np.clip(0.8 * ahead, 1, look))
     return None
 

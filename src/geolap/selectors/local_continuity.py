@@ -16,12 +16,12 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.manifold import SpectralEmbedding
 from sklearn.neighbors import NearestNeighbors
 
 from ..graphs.neighbors import nearest_neighbors
+from ..graphs.spectrum import largest_eigenpairs
 from ..points import Points
 from ..search import Curve
 from ..selection import Selection
@@ -29,6 +29,9 @@ from ..validation import check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector, least_of
 
 __all__ = ["LocalContinuity"]
+
+# A graph with more than this share of all pairs is a full matrix.
+_FULL = 0.1
 
 
 @dataclass(eq=False, repr=False)
@@ -80,8 +83,7 @@ class LocalContinuity(BandwidthSelector):
         most = min(max(kept + 1, len(some) // 4), len(some) - 1)
         distances, neighbors = nearest_neighbors(some, most, n_jobs=self.n_jobs)
         tried = np.unique(np.geomspace(min(3, most), most, 12).astype(int))
-        seed = random_state.randint(2**31)
-        scores = np.array([self._score(neighbors[:, :k], neighbors[:, :kept], seed) for k in tried])
+        scores = np.array([self._score(neighbors[:, :k], neighbors[:, :kept]) for k in tried])
         bandwidths = distances[:, tried - 1].mean(axis=0)
         positive = bandwidths > 0
         if not positive.any():
@@ -93,15 +95,22 @@ class LocalContinuity(BandwidthSelector):
         k = tried[positive][np.argmin(np.abs(selection.bandwidths - selection.bandwidth))]
         return replace(selection, details={"n_neighbors": int(k), "tried": tried})
 
-    def _score(self, joined: np.ndarray, neighbors: np.ndarray, seed: int) -> float:
+    def _score(self, joined: np.ndarray, neighbors: np.ndarray) -> float:
         """−M(k) of the graph that joins points with k neighbors (N, k); 0, the agreement of chance, where it falls apart."""
         n, k = joined.shape
-        graph = csr_matrix((np.ones(n * k), joined.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+        graph = sparse.csr_array((np.ones(n * k), joined.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
         graph = graph.maximum(graph.T)
         if connected_components(graph)[0] > 1 or n < self.n_components + 2:
             return 0.0
-        embedding = SpectralEmbedding(self.n_components, affinity="precomputed", random_state=seed).fit_transform(graph)
+        root = np.sqrt(graph.sum(axis=1))
+        A = sparse.csr_array(graph / root[:, None] / root)
+        smooth = largest_eigenpairs(
+            A.toarray() if A.nnz > _FULL * n * n else A,
+            self.n_components,
+            without=root[:, None] / np.linalg.norm(root),
+            n_jobs=self.n_jobs,
+        )[1]
         kept = neighbors.shape[1]
-        found = NearestNeighbors(n_neighbors=kept).fit(embedding).kneighbors(return_distance=False)
-        agree = np.mean([len(np.intersect1d(a, b)) for a, b in zip(neighbors, found, strict=True)]) / kept
-        return -(agree - kept / (n - 1))
+        found = NearestNeighbors(n_neighbors=kept).fit(smooth / root[:, None]).kneighbors(return_distance=False)
+        agree = (neighbors[:, :, None] == found[:, None, :]).sum() / (n * kept)
+        return -float(agree - kept / (n - 1))

@@ -30,6 +30,11 @@ from .base import BandwidthSelector, least_of
 
 __all__ = ["Semigroup"]
 
+# Rows of P_ε that are made together.
+_ROWS = 256
+# Points that are reached with probabilities below this add nothing but rounding.
+_NO_STEP = 1e-17
+
 
 @dataclass(eq=False, repr=False)
 class Semigroup(BandwidthSelector):
@@ -86,18 +91,19 @@ def semigroup_errors(
     """
     m = len(bandwidths)
     density = (1.0 if points.multiplicity is None else points.multiplicity[:, None]) / degrees
-
-    def rows_of_p(rows: np.ndarray, column: int, eps: float) -> np.ndarray:
-        return transition(gaussian(points.sqdist(rows), eps), density[:, column])
+    blocks = np.array_split(np.arange(len(points)), -(-len(points) // _ROWS))
 
     def of(column: int) -> np.ndarray:
-        eps = bandwidths[column]
-        once = rows_of_p(sample, column, eps)
+        eps, v = bandwidths[column], density[:, column]
+        once = transition(gaussian(points.sqdist(sample), eps), v)
         twice = np.zeros_like(once)
-        for block in np.array_split(np.arange(len(points)), -(-len(points) // 512)):
+        for block in blocks:
             checkpoint()
-            twice += once[:, block] @ rows_of_p(block, column, eps)
-        return np.abs(twice - rows_of_p(sample, m + column, np.sqrt(2.0) * eps)).sum(axis=1)
+            if once[:, block].max() > _NO_STEP:
+                W = gaussian(points.sqdist(block), eps)
+                twice += (once[:, block] / (W @ v)) @ W
+        wide = transition(gaussian(points.sqdist(sample), np.sqrt(2.0) * eps), density[:, m + column])
+        return np.abs(twice * v - wide).sum(axis=1)
 
     label = f"semigroup at {m} bandwidths"
     return np.stack(list(in_order(of, range(m), n_jobs=n_jobs, label=label)), axis=1)
