@@ -85,10 +85,11 @@ def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "b
     return float(converted) if np.ndim(converted) == 0 else converted
 
 
-def gaussian(sqdist: np.ndarray, bandwidth: float, *, cutoff: float | None = None) -> np.ndarray:
-    """Weights W_ij = exp(−d²/ε²) from squared distances, zero beyond ``cutoff``·ε."""
-    W = np.exp(-sqdist / bandwidth**2)
-    return W if cutoff is None else np.where(sqdist <= (cutoff * bandwidth) ** 2, W, 0.0)
+def gaussian(sqdist: Any, bandwidth: float, *, cutoff: float | None = None) -> Any:
+    """Weights W_ij = exp(−d²/ε²) from squared distances, an array or a tensor; zero beyond ``cutoff``·ε."""
+    exponent = -sqdist / bandwidth**2
+    W = exponent.exp_() if hasattr(exponent, "exp_") else np.exp(exponent)
+    return W if cutoff is None else W * (sqdist <= (cutoff * bandwidth) ** 2)
 
 
 def reach(bandwidth: float) -> float:

@@ -31,10 +31,15 @@ __all__ = [
     "laplacian",
     "log_density_weights",
     "row_entries",
+    "rows_of",
+    "scaled",
     "scaled_rows",
+    "shifted",
+    "submatrix",
     "transition",
 ]
 
+# Full, sparse, or on a device (`geolap.graphs.device`).
 Matrix: TypeAlias = np.ndarray | sparse.csr_array
 
 
@@ -84,9 +89,36 @@ def transition(W: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def laplacian(P: Matrix, bandwidth: float | np.ndarray) -> Matrix:
     """L = (4/ε²)(P − I) for all rows of P (N, N), dense or sparse; the bandwidth is one number, or one for each row."""
     factor = (4.0 / np.broadcast_to(bandwidth, (P.shape[0],)) ** 2).astype(P.dtype)
-    if sparse.issparse(P):
-        return (scaled_rows(P, rows=factor) - sparse.diags_array(factor, format="csr")).tocsr()
-    return factor[:, None] * (P - np.eye(len(P), dtype=P.dtype))
+    if isinstance(P, np.ndarray):
+        return factor[:, None] * (P - np.eye(len(P), dtype=P.dtype))
+    return shifted(scaled(P, rows=factor), -factor)
+
+
+def scaled(A: Matrix, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> Matrix:
+    """diag(rows) A diag(columns)"""
+    if sparse.issparse(A):
+        return scaled_rows(A, rows=rows, columns=columns)
+    if not isinstance(A, np.ndarray):  # on a device
+        return A.scaled(rows=rows, columns=columns)
+    left, right = (np.ones(len(A)) if v is None else v for v in (rows, columns))
+    return (A * np.multiply.outer(left, right)).astype(A.dtype, copy=False)
+
+
+def shifted(A: Matrix, diagonal: np.ndarray) -> Matrix:
+    """A + diag(diagonal)"""
+    if sparse.issparse(A):
+        return sparse.csr_array(A + sparse.diags_array(diagonal, format="csr"))
+    return A + np.diag(diagonal) if isinstance(A, np.ndarray) else A.shifted(diagonal)
+
+
+def rows_of(A: Matrix, rows: np.ndarray) -> Matrix:
+    """Some rows of A, in the memory of the host."""
+    return A[rows] if isinstance(A, np.ndarray) or sparse.issparse(A) else A.rows(rows)
+
+
+def submatrix(A: Matrix, rows: np.ndarray) -> Matrix:
+    """The matrix of some rows, and the same columns."""
+    return A[rows][:, rows] if isinstance(A, np.ndarray) or sparse.issparse(A) else A.restricted(rows)
 
 
 def row_entries(A: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:

@@ -144,7 +144,7 @@ class GraphEstimator(BaseEstimator):
 
     @property
     def graph_(self) -> KernelGraph:
-        return self._built.kernel
+        return self._built.on_host.kernel
 
     @property
     def cutoff_(self) -> float | None:
@@ -168,8 +168,8 @@ class GraphEstimator(BaseEstimator):
 
     def _data(self, X: Any, sample_weight: Any = None) -> Points:
         """X checked, with weights."""
-        # ε for points on a GPU is chosen there, the graph built here.
-        data = points_of(X, self.metric, keep_device=on_device(X), sample_weight=sample_weight)
+        # Neighbors that are given, or that a transformer finds, are in the memory of the host.
+        data = points_of(X, self.metric, keep_device=on_device(X) and self.neighbors is None, sample_weight=sample_weight)
         validate_data(self, X, skip_check_array=True)
         return data
 
@@ -194,7 +194,7 @@ class GraphEstimator(BaseEstimator):
         )
         if not self.calibrate:
             return built
-        points = data if built.landmarks is None else data.subset(built.landmarks)
+        points = data if built.landmarks is None else data.taken(built.landmarks)
         return replace(built, kernel=calibrated(built.kernel, points))
 
     def _raw(self, data: Points, y: Any, *, n_landmarks: int | None) -> BuiltGraph:
@@ -239,8 +239,8 @@ class GraphEstimator(BaseEstimator):
     ) -> Extension:
         """Means of ``values`` over the neighbors of new points X, of a fitted estimator; in its graph, or in another one."""
         if self._built.points is not None:
-            points = points_of(X, self.metric, least=1)
-            new = points.given if isinstance(points, Distances) else points.host
+            points = points_of(X, self.metric, least=1, keep_device=on_device(X))
+            new = points.given if isinstance(points, Distances) or on_device(self._built.points) else points.host
         else:
             new = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X, dtype=float)
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)

@@ -56,12 +56,13 @@ def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
     else:  # each as often as its weight says
         order = rng.choice(joined, most, p=graph.multiplicity[joined] / graph.multiplicity[joined].sum())
     first, *others = np.array_split(order, -(-len(order) // _BATCH))
-    walk = _Walk(graph, points)
+    walk = _walk_on(graph, points)
     rows = walk.rows(first, _FEW_STEPS)
-    seen, share, near = _directions(walk, first, rows)
+    n_values = min(_MOST_DIRECTIONS, points.shape[1]) + 1
+    seen, share, near = _directions(walk, first, rows, n_values)
     while seen is None and walk.is_sparse and len(rows) < _MOST_STEPS:
         rows = walk.longer(first, rows)
-        seen, share, near = _directions(walk, first, rows)
+        seen, share, near = _directions(walk, first, rows, n_values)
     if seen is None:
         return replace(graph, calibration=_untold(share))
     along, through = (walk.rates(first, rows, seen, plane=plane) for plane in (True, False))
@@ -89,6 +90,15 @@ def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
 
 def _untold(share: float) -> Calibration:
     return Calibration(1.0, float("nan"), 1.0, None, share, 0.0, np.zeros(0))
+
+
+def _walk_on(graph: KernelGraph, points: Points) -> Any:
+    """The walk on a graph, where its weights are."""
+    if isinstance(graph.weights, np.ndarray) or sparse.issparse(graph.weights):
+        return _Walk(graph, points)
+    from .device_walk import DeviceWalk
+
+    return DeviceWalk(graph, points, no_step=_NO_STEP, most_spanning=_MOST_SPANNING, rounding=_ROUNDING)
 
 
 class _Walk:
@@ -150,9 +160,9 @@ class _Walk:
         squares = (R.multiply(R) if sparse.issparse(R) else R * R) @ (1.0 / m)
         return float(1.0 / np.median(squares)) / m.sum()
 
-    def singular_values(self, starts: np.ndarray, R: Matrix) -> np.ndarray:
-        """Of the points about each start, weighted by the probability that the walk is there (n, q)."""
-        values = np.zeros((len(starts), min(_MOST_DIRECTIONS, self._X.shape[1]) + 1))
+    def singular_values(self, starts: np.ndarray, R: Matrix, n_values: int) -> np.ndarray:
+        """Of the points about each start, weighted by the probability that the walk is there (n, n_values)."""
+        values = np.zeros((len(starts), n_values))
         for i, own in enumerate(values):
             found = self._principal(R, i)[0][: len(own)]
             own[: len(found)] = found
@@ -195,13 +205,13 @@ class _Walk:
         return values, np.where(rounding, 0.0, (directions @ Z).T / np.where(rounding, 1.0, values)).T
 
 
-def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix]) -> tuple[int | None, float, float]:
+def _directions(walk: Any, starts: np.ndarray, rows: list[Any], n_values: int) -> tuple[int | None, float, float]:
     """The least d that the points agree on after some number of steps, the share that does, and the share after one step.
 
     Few steps see noise as directions, and many see curvature: both add to d.  After still more, all points see the same.
     """
     seen = [R for t, R in enumerate(rows, start=1) if t in (1, 2, 4, 8, 16)]
-    votes = [largest_gap(walk.singular_values(starts, R)) for R in seen if R is rows[0] or walk.held(R) <= _LOCAL]
+    votes = [largest_gap(walk.singular_values(starts, R, n_values)) for R in seen if R is rows[0] or walk.held(R) <= _LOCAL]
     agreed = [(vote(each), float(np.mean(each == vote(each)))) for each in votes]
     most = max(share for _, share in agreed)
     told = [d for d, share in agreed if share > _MAJORITY and d > 0]

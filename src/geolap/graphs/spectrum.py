@@ -25,7 +25,7 @@ from scipy.linalg import LinAlgError
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
-from ..laplacian import Matrix, scaled_rows
+from ..laplacian import Matrix, scaled, shifted, submatrix
 from ..sentences import Sentence
 from ..threads import heard, thread_count
 from ..validation import check_choice
@@ -53,6 +53,11 @@ _FACTORIZED = 10_000
 _SAME, _ROUNDING = 1e-10, 1e-13
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
+
+_NOT_CONVERGED = (
+    "Eigenvectors must converge; {found} of {k} did for {n} points: request fewer, or use a larger bandwidth, at which "
+    "eigenvalues lie farther apart."
+)
 
 # Eigenvalues (k,) and their vectors (n, k).
 _Eigenpairs = tuple[np.ndarray, np.ndarray]
@@ -136,10 +141,7 @@ def _shifted(graph: KernelGraph, rho: np.ndarray) -> tuple[Matrix, float]:
         return A, 1.0
     top = float((rho**-2.0).max())
     shift = top - rho**-2.0 * (graph.degrees > 0)
-    if sparse.issparse(A):
-        scaled = scaled_rows(A, rows=1.0 / rho, columns=1.0 / rho)
-        return sparse.csr_array(scaled + sparse.diags_array(shift, format="csr")), top
-    return A / (rho[:, None] * rho) + np.diag(shift), top
+    return shifted(scaled(A, rows=1.0 / rho, columns=1.0 / rho), shift), top
 
 
 def graph_components(graph: KernelGraph) -> np.ndarray:
@@ -147,18 +149,39 @@ def graph_components(graph: KernelGraph) -> np.ndarray:
 
     An edge that neither of its ends can tell from rounding, P_ij and P_ji both below 1e-14, joins nothing.
     """
-    W = graph.weights
-    if sparse.issparse(W) and _lightest(graph) > _NO_EDGE:
-        joined: sparse.csr_array = W
-    elif sparse.issparse(W):
-        joined = graph.transition().copy()
-        joined.data = joined.data > _NO_EDGE
-        joined.eliminate_zeros()
-    else:
-        joined = sparse.csr_array(graph.transition() > _NO_EDGE)
-    _, labels = connected_components(joined, directed=False)
+    labels = _labels_there(graph) if _on_device(graph.weights) else connected_components(_joined(graph), directed=False)[1]
     rank = np.argsort(np.argsort(-np.bincount(labels, graph.multiplicity), kind="stable"))
     return rank[labels]
+
+
+def _joined(graph: KernelGraph) -> sparse.csr_array:
+    """A matrix with entries where edges are."""
+    W = graph.weights
+    if sparse.issparse(W) and _lightest(graph) > _NO_EDGE:
+        return W
+    if not sparse.issparse(W):
+        return sparse.csr_array(graph.transition() > _NO_EDGE)
+    joined = graph.transition().copy()
+    joined.data = joined.data > _NO_EDGE
+    joined.eliminate_zeros()
+    return joined
+
+
+def _on_device(A: Matrix) -> bool:
+    return not (isinstance(A, np.ndarray) or sparse.issparse(A))
+
+
+def _is_full(A: Matrix) -> bool:
+    return isinstance(A, np.ndarray) or (_on_device(A) and not A.is_sparse)
+
+
+def _labels_there(graph: KernelGraph) -> np.ndarray:
+    """Components of a graph on a device, numbered."""
+    from .device_spectrum import components_there
+
+    sums = graph.density * graph.density_sums
+    inverse = np.where(sums > 0, 1.0 / np.where(sums > 0, sums, 1.0), 0.0)
+    return np.unique(components_there(graph.weights, graph.density, inverse, _NO_EDGE), return_inverse=True)[1]
 
 
 def _lightest(graph: KernelGraph) -> float:
@@ -177,7 +200,7 @@ def _component(
     if k == 1:
         return np.array([top]), constant, 0.0
     if len(constant) < B.shape[0]:
-        B = B[rows][:, rows]
+        B = submatrix(B, rows)
     values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, top=top, solver=solver, n_jobs=n_jobs)
     return np.concatenate([[top], values]), np.hstack([constant, vectors]), residual
 
@@ -228,11 +251,14 @@ def largest_eigenpairs(
     n = B.shape[0]
     known = np.zeros((n, 1)) if without is None else without
     push = 3.0 * top
-    small = n <= max(_DIRECT, _DIRECT_PER_PAIR * k) // (3 if sparse.issparse(B) else 1) or 3 * k >= n
+    small = n <= max(_DIRECT, _DIRECT_PER_PAIR * k) // (1 if _is_full(B) else 3) or 3 * k >= n
     found = None
-    if small or solver == "dense":
+    if _on_device(B):
+        found = None if small or solver in ("dense", "lobpcg") else _lanczos_there(B, k, known, push, top)
+        B = B.host() if found is None else B
+    if found is None and (small or solver == "dense"):
         found = _full(B if isinstance(B, np.ndarray) else B.toarray(), k, known, push)
-    elif without is not None and _by_lobpcg(B, k, solver):
+    elif found is None and without is not None and _by_lobpcg(B, k, solver):
         found = _lobpcg(B, k, known, top, n_jobs)
     if found is None:
         with _product(B, n_jobs) as times:
@@ -324,10 +350,19 @@ def _lanczos(product: _Product, n: int, k: int) -> _Eigenpairs | None:
             found = len(error.eigenvalues)
     if n <= _FACTORIZED:
         return None
-    raise RuntimeError(
-        f"Eigenvectors must converge; {found} of {k} did for {n} points: request fewer, or use a larger bandwidth, at which "
-        "eigenvalues lie farther apart."
-    )
+    raise RuntimeError(_NOT_CONVERGED.format(found=found, k=k, n=n))
+
+
+def _lanczos_there(B: Any, k: int, known: np.ndarray, push: float, top: float) -> _Eigenpairs | None:
+    """Largest eigenpairs of a matrix on a device; None as for `_lanczos`."""
+    from .device_spectrum import largest_there
+
+    n = B.shape[0]
+    restarts = _FEW_RESTARTS if n <= _FACTORIZED else _RESTARTS
+    found = largest_there(B, k, known=known, push=push, tol=_WANTED * top, restarts=restarts)
+    if found is None and n > _FACTORIZED:
+        raise RuntimeError(_NOT_CONVERGED.format(found="not all", k=k, n=n))
+    return found
 
 
 def _factorized(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _Eigenpairs:

@@ -1,0 +1,112 @@
+"""The walk on a graph on a device, as `geolap.graphs.calibrate` follows it: rows of P^t, exactly, for a batch of starts.
+
+A step is one product with as many vectors as there are starts, so that no graph needs walkers in place of rows.  What is
+asked of the rows are first and second moments of the points there, which are products as well.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..points import Points, in_unit
+from .device import on_host
+from .graph import KernelGraph
+
+__all__ = ["DeviceWalk"]
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """Probabilities (n, c) at the points that a walk from any of n starts has reached."""
+
+    columns: torch.Tensor
+    p: torch.Tensor
+
+
+class DeviceWalk:
+    """The walk P on a graph on a device, from some of its points."""
+
+    def __init__(self, graph: KernelGraph, points: Points, *, no_step: float, most_spanning: int, rounding: float) -> None:
+        self._W: Any = graph.weights
+        self.is_sparse: bool = self._W.is_partial
+        self._X, unit = points.there
+        self._eps = in_unit([graph.bandwidth], unit)[0]
+        self._rho2 = None if graph.scale is None else self._W.tensor(graph.scale.rho**2)
+        self._inverse = self._W.tensor(1.0 / np.where(graph.density_sums > 0, graph.density_sums, 1.0))
+        self._density = self._W.tensor(graph.density)
+        self._no_step, self._most_spanning, self._rounding = no_step, most_spanning, rounding
+
+    def rows(self, starts: np.ndarray, steps: int) -> list[_Reached]:
+        """Rows of P, P², …, from the starts (n,)."""
+        own = torch.eye(len(starts), dtype=torch.float64, device=self._X.device)
+        return self._continued([_Reached(self._index(starts), own)], steps + 1)[1:]
+
+    def longer(self, starts: np.ndarray, rows: list[_Reached]) -> list[_Reached]:
+        """The same for twice as many steps."""
+        return self._continued(rows, 2 * len(rows))
+
+    def _continued(self, rows: list[_Reached], steps: int) -> list[_Reached]:
+        rows = list(rows)
+        while len(rows) < steps:
+            R = rows[-1]
+            full = torch.zeros((len(self._X), len(R.p)), dtype=torch.float64, device=self._X.device)
+            full[R.columns] = R.p.T * self._inverse[R.columns, None]
+            full = self._W.product(full) * self._density[:, None]
+            columns = torch.nonzero((full != 0).any(dim=1))[:, 0]
+            rows.append(_Reached(columns, full[columns].T.contiguous()))
+        return rows
+
+    def held(self, R: _Reached) -> float:
+        """Share of all points that the walk has reached, (Σ p)²/Σ p² of N, in the median."""
+        return float(1.0 / np.median(on_host(R.p.square().sum(dim=1)))) / len(self._X)
+
+    def singular_values(self, starts: np.ndarray, R: _Reached, n_values: int) -> np.ndarray:
+        """Of the points about each start, weighted by the probability that the walk is there (n, n_values)."""
+        found = self._principal(R)[0][:, :n_values]
+        return np.pad(found, ((0, 0), (0, n_values - found.shape[1])))
+
+    def rates(self, starts: np.ndarray, rows: list[_Reached], dim: int, *, plane: bool = False) -> np.ndarray:
+        """As in `geolap.graphs.calibrate`."""
+        X, at = self._X, self._index(starts)
+        there = torch.zeros((len(starts), len(rows) + 1), dtype=torch.float64, device=X.device)
+        along = None
+        if plane:
+            along = torch.as_tensor(self._principal(rows[max(len(rows) // 2, 1) - 1])[1][:, :dim].copy(), device=X.device)
+        for t, R in enumerate(rows, start=1):
+            Y = X[R.columns]
+            if along is None:
+                first, squares = R.p @ Y, R.p @ Y.square().sum(dim=1)
+                there[:, t] = squares - 2.0 * (first * X[at]).sum(dim=1) + X[at].square().sum(dim=1) * R.p.sum(dim=1)
+            else:
+                for i, V in enumerate(along):
+                    there[i, t] = R.p[i] @ ((Y - X[at[i]]) @ V.T).square().sum(dim=1)
+        time = torch.full((len(starts), len(rows)), 0.5 * dim * self._eps**2, dtype=torch.float64, device=X.device)
+        if self._rho2 is not None:
+            time *= torch.stack([self._rho2[at], *(R.p @ self._rho2[R.columns] for R in rows[:-1])], dim=1)
+        return on_host(there.diff(dim=1) / time)
+
+    def _principal(self, R: _Reached) -> tuple[np.ndarray, np.ndarray]:
+        """Singular values (n, k), largest first, and directions (n, k, r) of the points about each start."""
+        p = torch.where(self._no_step * R.p.amax(dim=1, keepdim=True) < R.p, R.p, 0.0)
+        r = self._X.shape[1]
+        if r <= self._most_spanning or R.p.shape[1] <= self._most_spanning:
+            p /= p.sum(dim=1, keepdim=True)
+            Y = self._X[R.columns]
+            mean = p @ Y
+            squares = torch.stack([Y.T @ (own[:, None] * Y) - torch.outer(m, m) for own, m in zip(p, mean, strict=True)])
+            values, vectors = np.linalg.eigh(on_host(squares))
+            return np.sqrt(np.maximum(values[:, ::-1], 0.0)), vectors[:, :, ::-1].swapaxes(1, 2)
+        p, place = p.topk(self._most_spanning, dim=1)
+        p = p / p.sum(dim=1, keepdim=True)
+        Z = self._X[R.columns[place]]
+        Z = (Z - (p[:, None, :] @ Z)) * p.sqrt()[:, :, None]
+        squares, vectors = np.linalg.eigh(on_host(Z @ Z.mT))
+        values = np.sqrt(np.maximum(squares[:, ::-1], 0.0))
+        directions = vectors[:, :, ::-1].swapaxes(1, 2) @ on_host(Z)
+        rounding = values <= self._rounding * values[:, :1]  # fewer points than directions
+        return values, np.where(rounding[:, :, None], 0.0, directions / np.where(rounding, 1.0, values)[:, :, None])
+
+    def _index(self, rows: np.ndarray) -> torch.Tensor:
+        return torch.as_tensor(np.array(rows), device=self._X.device)
