@@ -116,7 +116,7 @@ def rows_of(A: Matrix, rows: np.ndarray) -> Matrix:
     return A[rows] if isinstance(A, np.ndarray) or sparse.issparse(A) else A.rows(rows)
 
 
-def submatrix(A: Matrix, rows: np.ndarray) -> Matrix:
+def submatrix(A: Matrix, rows: np.ndarray | slice) -> Matrix:
     """The matrix of some rows, and the same columns."""
     return A[rows][:, rows] if isinstance(A, np.ndarray) or sparse.issparse(A) else A.restricted(rows)
 

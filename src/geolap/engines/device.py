@@ -191,7 +191,7 @@ class DeviceEngine(ExactEngine):
 
 
 def squared_distances(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-    """‖a − b‖² (n, m) of points (n, r) and (m, r): by one matrix product, and by differences where that would lose digits."""
+    """‖a − b‖² (n, m) of points (n, r) and (m, r): by a matrix product, and by differences where that would lose digits."""
     a, b = A.square().sum(dim=1), B.square().sum(dim=1)
     size = a[:, None] + b
     sqdist = torch.addmm(size, A, B.T, alpha=-2.0)

@@ -270,6 +270,7 @@ def _some_rows(n_points: int) -> np.ndarray:
 
 def _full_rows(points: Points, rows: np.ndarray, bandwidth: float, rho: np.ndarray | None) -> tuple[float, Any, Any]:
     """Bandwidth, squared distances (n, N) over ρ_i ρ_j in one unit, and weights without the points' own, where they are."""
+    sqdist: Any
     if points.on_gpu:
         from .device_pairs import rows_there
 

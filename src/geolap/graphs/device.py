@@ -35,7 +35,7 @@ class DeviceMatrix:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return tuple(self._W.shape)
+        return self._W.shape[0], self._W.shape[1]
 
     @property
     def device(self) -> Any:
@@ -55,7 +55,7 @@ class DeviceMatrix:
 
     def scaled(self, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> "DeviceMatrix":
         """diag(rows) A diag(columns); only vectors are copied."""
-        left, right = self.tensor(rows), self.tensor(columns)
+        left, right = (None if v is None else self.tensor(v) for v in (rows, columns))
         shift = _times(_times(self._shift, left), right) if self._shift is not None else None
         return self._with(_times(self._left, left), _times(self._right, right), shift)
 
@@ -166,9 +166,9 @@ class DeviceMatrix:
         A = sparse.csr_array((on_host(values).astype(self.dtype, copy=False), on_host(columns), on_host(ends)), shape=(n, n))
         return A if self._shift is None else sparse.csr_array(A + sparse.diags_array(on_host(self._shift)))
 
-    def tensor(self, v: np.ndarray | None) -> torch.Tensor | None:
+    def tensor(self, v: np.ndarray) -> torch.Tensor:
         """A vector of numbers on the device."""
-        return None if v is None else torch.tensor(np.asarray(v, dtype=float), device=self.device)
+        return torch.tensor(np.asarray(v, dtype=float), device=self.device)
 
     def _with(self, left: torch.Tensor | None, right: torch.Tensor | None, shift: torch.Tensor | None) -> "DeviceMatrix":
         other = DeviceMatrix(self._W, self.dtype, is_partial=self.is_partial)

@@ -1,4 +1,4 @@
-"""Which pairs a graph stores, found on the device that holds the points: all, those within a radius, the nearest, or a share.
+"""Which pairs a graph stores, found on the device of the points: all, those within a radius, the nearest, or a share.
 
 The same pairs as `geolap.graphs.neighbors` and `geolap.graphs.thinning` find, by looking at all: a GPU does a tile of
 distances as one matrix product.  Where points are many that is done in single precision, and decides only which pairs are
@@ -154,7 +154,7 @@ def pairs_within_there(points: Points, radius: float, *, rho: np.ndarray | None 
     X, unit = points.there
     reach = in_unit([radius], unit)[0] ** 2
     tiles = _Tiles(X, rho, reach)
-    return SomePairs.of(tiles.kept(lambda S, rows, columns: S <= reach, reach), unit, len(X))
+    return SomePairs.of(tiles.kept(lambda S, rows, columns: S.le(reach), reach), unit, len(X))
 
 
 def thinned_pairs_there(
@@ -219,11 +219,11 @@ def nearest_there(points: Points, n_neighbors: int) -> tuple[torch.Tensor, torch
             unsure.append(first + torch.nonzero(~sure)[:, 0])
     all_unsure = torch.cat(unsure)
     for part in chunks_of(len(all_unsure), n, device):
-        rows = all_unsure[part]
-        sqdist = squared_distances(X[rows], X)
-        sqdist[torch.arange(len(rows), device=device), rows] = torch.inf
+        some = all_unsure[part]
+        sqdist = squared_distances(X[some], X)
+        sqdist[torch.arange(len(some), device=device), some] = torch.inf
         near = sqdist.topk(n_neighbors, dim=1, largest=False).indices
-        distances[rows], columns[rows] = _in_exact_order(X, rows, near)
+        distances[some], columns[some] = _in_exact_order(X, some, near)
     return distances, columns
 
 
@@ -329,7 +329,7 @@ class _Tiles:
 def _survivors(S: torch.Tensor, bound: torch.Tensor, most: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Entries of each row below its bound, or the least of them, padded with ``inf``, and their places (n, w)."""
     if torch.isfinite(bound[0]):  # something is known
-        row, place = (S < bound[:, None]).nonzero(as_tuple=True)
+        row, place = S.lt(bound[:, None]).nonzero(as_tuple=True)
         counts = torch.bincount(row, minlength=len(S))
         width = int(counts.max())
         if width <= _MOST_SURVIVORS:

@@ -1,8 +1,8 @@
 """Components and largest eigenpairs of a matrix on a device: block Lanczos with thick restarts.
 
 A basis V of a few blocks is extended by what the matrix makes of its last block, orthogonal to all before; the largest
-eigenpairs of Vᵀ B V, and the block that comes next, begin the next basis (Wu & Simon 2000).  A full matrix is read once for a
-whole block, which costs hardly more than for one vector.
+eigenpairs of Vᵀ B V, and the block that comes next, begin the next basis (Wu & Simon 2000).  A full matrix is read once for
+a whole block, which costs hardly more than for one vector.
 """
 
 import numpy as np
@@ -19,8 +19,6 @@ _BLOCK, _SPARSE_BLOCK, _BLOCKS = 8, 2, 24
 def components_there(W: DeviceMatrix, density: np.ndarray, inverse: np.ndarray, least: float) -> np.ndarray:
     """A number for each point, the same in each component: W_ij v_i v_j max(1/d'_i, 1/d'_j) above ``least`` joins."""
     v, inv = W.tensor(density), W.tensor(inverse)
-    assert v is not None
-    assert inv is not None
     n = W.shape[0]
     if W.is_sparse:
         _, columns, values = W.entries()

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ..points import Points, in_unit
-from .device import on_host
+from .device import DeviceMatrix, on_host
 from .graph import KernelGraph
 
 __all__ = ["DeviceWalk"]
@@ -29,8 +29,9 @@ class DeviceWalk:
     """The walk P on a graph on a device, from some of its points."""
 
     def __init__(self, graph: KernelGraph, points: Points, *, no_step: float, most_spanning: int, rounding: float) -> None:
-        self._W: Any = graph.weights
-        self.is_sparse: bool = self._W.is_partial
+        W: Any = graph.weights
+        self._W: DeviceMatrix = W
+        self.is_sparse = self._W.is_partial
         self._X, unit = points.there
         self._eps = in_unit([graph.bandwidth], unit)[0]
         self._rho2 = None if graph.scale is None else self._W.tensor(graph.scale.rho**2)
@@ -102,8 +103,8 @@ class DeviceWalk:
         p = p / p.sum(dim=1, keepdim=True)
         Z = self._X[R.columns[place]]
         Z = (Z - (p[:, None, :] @ Z)) * p.sqrt()[:, :, None]
-        squares, vectors = np.linalg.eigh(on_host(Z @ Z.mT))
-        values = np.sqrt(np.maximum(squares[:, ::-1], 0.0))
+        found, vectors = np.linalg.eigh(on_host(Z @ Z.mT))
+        values = np.sqrt(np.maximum(found[:, ::-1], 0.0))
         directions = vectors[:, :, ::-1].swapaxes(1, 2) @ on_host(Z)
         rounding = values <= self._rounding * values[:, :1]  # fewer points than directions
         return values, np.where(rounding[:, :, None], 0.0, directions / np.where(rounding, 1.0, values)[:, :, None])

@@ -220,8 +220,8 @@ def nearest_neighbors(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = N
     if points.on_gpu:
         from .device_pairs import nearest_there
 
-        distances, columns = nearest_there(points, n_neighbors)
-        return points.there[1] * host_array(distances), host_array(columns)
+        found = nearest_there(points, n_neighbors)
+        return points.there[1] * host_array(found[0]), host_array(found[1])
     box, k = points.box, n_neighbors + 1
     if box.shape[1] <= _FEATURES_FOR_TREE:
         search = _nearest_by_tree

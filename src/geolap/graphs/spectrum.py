@@ -161,17 +161,17 @@ def _joined(graph: KernelGraph) -> sparse.csr_array:
         return W
     if not sparse.issparse(W):
         return sparse.csr_array(graph.transition() > _NO_EDGE)
-    joined = graph.transition().copy()
+    joined: sparse.csr_array = graph.transition().copy()
     joined.data = joined.data > _NO_EDGE
     joined.eliminate_zeros()
     return joined
 
 
-def _on_device(A: Matrix) -> bool:
+def _on_device(A: Any) -> bool:
     return not (isinstance(A, np.ndarray) or sparse.issparse(A))
 
 
-def _is_full(A: Matrix) -> bool:
+def _is_full(A: Any) -> bool:
     return isinstance(A, np.ndarray) or (_on_device(A) and not A.is_sparse)
 
 
@@ -179,9 +179,11 @@ def _labels_there(graph: KernelGraph) -> np.ndarray:
     """Components of a graph on a device, numbered."""
     from .device_spectrum import components_there
 
+    W: Any = graph.weights
     sums = graph.density * graph.density_sums
     inverse = np.where(sums > 0, 1.0 / np.where(sums > 0, sums, 1.0), 0.0)
-    return np.unique(components_there(graph.weights, graph.density, inverse, _NO_EDGE), return_inverse=True)[1]
+    labels: np.ndarray = np.unique(components_there(W, graph.density, inverse, _NO_EDGE), return_inverse=True)[1]
+    return labels
 
 
 def _lightest(graph: KernelGraph) -> float:
@@ -253,7 +255,7 @@ def largest_eigenpairs(
     push = 3.0 * top
     small = n <= max(_DIRECT, _DIRECT_PER_PAIR * k) // (1 if _is_full(B) else 3) or 3 * k >= n
     found = None
-    if _on_device(B):
+    if not (isinstance(B, np.ndarray) or sparse.issparse(B)):  # on a device
         found = None if small or solver in ("dense", "lobpcg") else _lanczos_there(B, k, known, push, top)
         B = B.host() if found is None else B
     if found is None and (small or solver == "dense"):

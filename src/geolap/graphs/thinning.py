@@ -199,7 +199,8 @@ def thinning_error(W: Matrix, pairs: Pairs, *, density: np.ndarray, renormalizat
     """
     assert pairs.share is not None
     rows = spread_rows(W.shape[0], _ROWS_FOR_ERROR)
-    some, (squares, share) = rows_of(W, rows), pairs.of_rows(rows)
+    some: Any = rows_of(W, rows)
+    squares, share = pairs.of_rows(rows)
     row = np.repeat(np.arange(len(rows)), np.diff(some.indptr))
     P = some.data * density[some.indices]
     P[some.indices == rows[row]] = 0.0
