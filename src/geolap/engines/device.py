@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from ..kernel import LOWEST_EXPONENT, Ladder, ladders
+from ..kernel import LOWEST_EXPONENT, Ladder, gaussian, ladders
 from ..laplacian import LocalScale
 from ..points import in_unit, tensor_in_unit_box
 from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
 from .row_sum_kernel import fused_row_sums, has_fused_kernel
 
-__all__ = ["DeviceEngine", "squared_distances"]
+__all__ = ["DeviceEngine", "local_moments", "nearest_squares", "squared_distances"]
 
 # Beyond this many points on a GPU, the fused kernel computes row sums.
 _MANY = 20_000
@@ -199,6 +199,36 @@ def squared_distances(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     for some in torch.arange(len(row), device=A.device).split(max(1, _HELD_CPU // A.shape[1])):
         sqdist[row[some], column[some]] = (A[row[some]] - B[column[some]]).square().sum(dim=1)
     return sqdist
+
+
+def nearest_squares(X: torch.Tensor, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k points nearest to some (n, k) at other places, and squared distances to them, ascending."""
+    sqdist = squared_distances(X[torch.as_tensor(rows, device=X.device)], X)
+    found = torch.where(sqdist > 0, sqdist, torch.inf).topk(k, dim=1, largest=False)
+    return found.indices.cpu().numpy(), found.values.cpu().numpy()
+
+
+def local_moments(
+    X: torch.Tensor, sample: np.ndarray, epsilons: np.ndarray, least: float, *, rho: np.ndarray | None, most: int | None
+) -> np.ndarray:
+    """ZᵀZ (n, m, r, r) of `geolap.local_pca` at the sampled points, over weights of at least ``least``."""
+    scales = None if rho is None else torch.as_tensor(rho, device=X.device)
+    moments = torch.empty((len(sample), len(epsilons), X.shape[1], X.shape[1]), dtype=torch.float64, device=X.device)
+    for place, i in enumerate(sample.tolist()):
+        sqdist = squared_distances(X[i : i + 1], X)[0]
+        if scales is not None:
+            sqdist /= scales[i] * scales
+        if most is not None and most + 1 < len(X):
+            sqdist[sqdist > sqdist.kthvalue(most + 1).values] = torch.inf
+        near = (gaussian(sqdist, float(epsilons.max())) >= least).nonzero()[:, 0]
+        A = X[near] - X[i]
+        for column, eps in enumerate(epsilons):
+            w = gaussian(sqdist[near], eps)
+            w = torch.where(w >= least, w, 0.0)
+            p = w / w.sum()
+            Z = p[:, None] * (A - p @ A)
+            moments[place, column] = Z.T @ Z
+    return moments.cpu().numpy()
 
 
 def _second_moment(M: torch.Tensor, center: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:

@@ -20,7 +20,7 @@ from ..distances import Distances, Metric
 from ..engines.base import NO_NEIGHBORS
 from ..engines.cost import MOST_ENTRIES, graph_memory
 from ..kernel import gaussian
-from ..laplacian import LocalScale, density_weights, rows_of
+from ..laplacian import LocalScale, density_weights
 from ..memory import require_memory
 from ..multiplicity import copies_of, own_weight
 from ..pairs import Pairs
@@ -300,7 +300,7 @@ def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, t
         kept = W[sqdist <= (np.inf if cutoff is None else cutoff * eps) ** 2].sum()
     else:
         own = kernel.weights.diagonal()[rows] - host_array(W[np.arange(len(rows)), rows])  # without copies of the point
-        kept = rows_of(kernel.weights, rows).sum() - own.sum()
+        kept = (kernel.weights @ np.ones(len(points)))[rows].sum() - own.sum()
     return float(np.clip(1.0 - float(kept) / max(float(W.sum()), NO_NEIGHBORS), 0.0, 1.0))
 
 

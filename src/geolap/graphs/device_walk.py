@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ..points import Points, in_unit
+from ..threads import one_blas_thread
 from .device import DeviceMatrix, on_host
 from .graph import KernelGraph
 
@@ -97,13 +98,15 @@ class DeviceWalk:
             Y = self._X[R.columns]
             mean = p @ Y
             squares = torch.stack([Y.T @ (own[:, None] * Y) - torch.outer(m, m) for own, m in zip(p, mean, strict=True)])
-            values, vectors = np.linalg.eigh(on_host(squares))
+            with one_blas_thread:
+                values, vectors = np.linalg.eigh(on_host(squares))
             return np.sqrt(np.maximum(values[:, ::-1], 0.0)), vectors[:, :, ::-1].swapaxes(1, 2)
         p, place = p.topk(self._most_spanning, dim=1)
         p = p / p.sum(dim=1, keepdim=True)
         Z = self._X[R.columns[place]]
         Z = (Z - (p[:, None, :] @ Z)) * p.sqrt()[:, :, None]
-        found, vectors = np.linalg.eigh(on_host(Z @ Z.mT))
+        with one_blas_thread:
+            found, vectors = np.linalg.eigh(on_host(Z @ Z.mT))
         values = np.sqrt(np.maximum(found[:, ::-1], 0.0))
         directions = vectors[:, :, ::-1].swapaxes(1, 2) @ on_host(Z)
         rounding = values <= self._rounding * values[:, :1]  # fewer points than directions
