@@ -87,8 +87,8 @@ def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "b
 
 def gaussian(sqdist: Any, bandwidth: float, *, cutoff: float | None = None) -> Any:
     """Weights W_ij = exp(−d²/ε²) from squared distances, an array or a tensor; zero beyond ``cutoff``·ε."""
-    exponent = -sqdist / bandwidth**2
-    W = exponent.exp_() if hasattr(exponent, "exp_") else np.exp(exponent)
+    on_device = hasattr(sqdist, "exp_")  # where each pass over the array counts
+    W = (sqdist * (-1.0 / bandwidth**2)).exp_() if on_device else np.exp(-sqdist / bandwidth**2)
     return W if cutoff is None else W * (sqdist <= (cutoff * bandwidth) ** 2)
 
 

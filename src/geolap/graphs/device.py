@@ -17,7 +17,7 @@ from scipy import sparse
 
 from ..memory import available_memory, require_memory
 
-__all__ = ["DeviceMatrix", "chunks_of", "components_of", "csr_tensor", "free_memory", "held_numbers", "on_host"]
+__all__ = ["DeviceMatrix", "chunks_of", "components_of", "csr_tensor", "free_memory", "held_numbers", "on_host", "tensor_of"]
 
 # Numbers in one of the large arrays of a tile: 1 GiB on a GPU, 32 MiB on a CPU.
 _HELD_GPU, _HELD_CPU = 2**27, 2**22
@@ -66,7 +66,7 @@ class DeviceMatrix:
 
     def restricted(self, rows: np.ndarray) -> "DeviceMatrix":
         """The matrix of some rows, and the same columns."""
-        some = torch.as_tensor(np.asarray(rows), device=self.device)
+        some = tensor_of(rows, self.device)
         if self.is_sparse:
             place = torch.full((self.shape[0],), -1, device=self.device)
             place[some] = torch.arange(len(some), device=self.device)
@@ -82,7 +82,7 @@ class DeviceMatrix:
         return result._with(*(None if v is None else v[some] for v in (self._left, self._right, self._shift)))
 
     def __matmul__(self, v: np.ndarray) -> np.ndarray:
-        return on_host(self.product(torch.as_tensor(np.asarray(v, dtype=float), device=self.device)))
+        return on_host(self.product(self.tensor(v)))
 
     def __rmul__(self, factor: float) -> "DeviceMatrix":
         return self.scaled(rows=np.full(self.shape[0], factor))
@@ -128,7 +128,7 @@ class DeviceMatrix:
 
     def rows(self, indices: np.ndarray) -> sparse.csr_array:
         """Some rows of A in the memory of the host."""
-        some = torch.as_tensor(np.asarray(indices), device=self.device)
+        some = tensor_of(indices, self.device)
         if not self.is_sparse:
             values = _times(self._W[some], self._right)
             values = values if self._left is None else values * self._left[some][:, None]
@@ -168,7 +168,7 @@ class DeviceMatrix:
 
     def tensor(self, v: np.ndarray) -> torch.Tensor:
         """A vector of numbers on the device."""
-        return torch.tensor(np.asarray(v, dtype=float), device=self.device)
+        return tensor_of(np.asarray(v, dtype=float), self.device)
 
     def _with(self, left: torch.Tensor | None, right: torch.Tensor | None, shift: torch.Tensor | None) -> "DeviceMatrix":
         other = DeviceMatrix(self._W, self.dtype, is_partial=self.is_partial)
@@ -203,6 +203,11 @@ def components_of(least: Callable[[torch.Tensor], torch.Tensor], n: int, device:
         if torch.equal(new, parent):
             return parent
         parent = new
+
+
+def tensor_of(a: Any, device: Any) -> torch.Tensor:
+    """A copy of an array on a device."""
+    return torch.tensor(np.ascontiguousarray(a), device=device)
 
 
 def on_host(v: torch.Tensor) -> np.ndarray:

@@ -20,7 +20,7 @@ from ..kernel import gaussian
 from ..pairs import ZERO, Pairs
 from ..points import Points, in_unit
 from ..validation import check_random_state
-from .device import DeviceMatrix, chunks_of, components_of, csr_tensor, held_numbers, on_host
+from .device import DeviceMatrix, chunks_of, components_of, csr_tensor, held_numbers, on_host, tensor_of
 from .thinning import AGAIN, Thinning, powers
 
 __all__ = [
@@ -52,7 +52,7 @@ class AllPairs:
 
     def scaled(self, rho: np.ndarray) -> "AllPairs":
         """Distances over √(ρ_i ρ_j)."""
-        return replace(self, rho=torch.as_tensor(rho, device=self.X.device))
+        return replace(self, rho=tensor_of(rho, self.X.device))
 
     def weights(self, bandwidth: float, *, cutoff: float | None = None, dtype: Any = float) -> DeviceMatrix:
         """W of every pair, 1 on the diagonal."""
@@ -108,7 +108,7 @@ class SomePairs:
 
     def scaled(self, rho: np.ndarray) -> "SomePairs":
         """Distances over √(ρ_i ρ_j)."""
-        held = torch.as_tensor(rho, device=self.row.device)
+        held = tensor_of(rho, self.row.device)
         return replace(self, sqdist=self.sqdist / (held[self.row] * held[self.column]))
 
     def weights(self, bandwidth: float, *, cutoff: float | None = None, dtype: Any = float) -> DeviceMatrix:
@@ -141,11 +141,11 @@ class SomePairs:
 def rows_there(points: Points, rows: np.ndarray, rho: np.ndarray | None) -> torch.Tensor:
     """Squared distances (n, N) from some points to all over ρ_i ρ_j, in units of the device's box."""
     X = points.there[0]
-    some = torch.as_tensor(rows, device=X.device)
+    some = tensor_of(rows, X.device)
     sqdist = squared_distances(X[some], X)
     if rho is None:
         return sqdist
-    scales = torch.as_tensor(rho, device=X.device)
+    scales = tensor_of(rho, X.device)
     return sqdist / (scales[some, None] * scales)
 
 
@@ -170,7 +170,7 @@ def thinned_pairs_there(
     X, unit = points.there
     eps, radius = in_unit([bandwidth, bandwidth * (cutoff or np.inf)], unit)
     generator = torch.Generator(X.device).manual_seed(int(check_random_state(random_state).randint(2**31)))
-    tiles, rates = _Tiles(X, rho, eps**2), torch.as_tensor(thinning.rates, device=X.device)
+    tiles, rates = _Tiles(X, rho, eps**2), tensor_of(thinning.rates, X.device)
 
     def drawn(times: float, labels: torch.Tensor | None = None) -> tuple[_Found, torch.Tensor]:
         a = times * rates.to(tiles.dtype)
@@ -242,7 +242,7 @@ class _Tiles:
 
     def __init__(self, X: torch.Tensor, rho: np.ndarray | None, reach: float) -> None:
         self._X = X
-        self._rho = None if rho is None else torch.as_tensor(rho, device=X.device)
+        self._rho = None if rho is None else tensor_of(rho, X.device)
         squares = X.square().sum(dim=1)
         narrow = 1.0 if self._rho is None else float(self._rho.min()) ** 2
         largest, r = float(squares.max()), X.shape[1]
@@ -284,10 +284,12 @@ class _Tiles:
         most = min(k + 1 + max(_SPARE, k // 2), n)
         best = torch.full((m, most), torch.inf, dtype=self.dtype, device=self._X.device)
         which = torch.zeros((m, most), dtype=torch.int64, device=self._X.device)
-        for columns in self._shuffled(m, most):
-            S = torch.addmm(self._squares[columns], self._x[rows], self._x[columns].T, alpha=-2.0)
-            values, near = _survivors(S, best.amax(dim=1), most)
-            values, candidates = torch.cat([best, values], dim=1), torch.cat([which, columns[near]], dim=1)
+        shuffled, squares, x = self._shuffled
+        width, minus = max(most, 4 * self._held // m), -2.0 * self._x[rows]
+        for start in range(0, n, width):
+            columns = slice(start, start + width)
+            values, near = _survivors(torch.addmm(squares[columns], minus, x[columns].T), best.amax(dim=1), most)
+            values, candidates = torch.cat([best, values], dim=1), torch.cat([which, shuffled[columns][near]], dim=1)
             best, order = values.topk(most, dim=1, largest=False, sorted=False)
             which = candidates.gather(1, order)
         own = torch.arange(rows.start, rows.stop, device=self._X.device)
@@ -297,11 +299,11 @@ class _Tiles:
         sure = (distances[:, k - 1].square() <= farthest) | (most == n)
         return distances[:, :k], which[:, :k], sure
 
-    def _shuffled(self, n_rows: int, least: int) -> Iterator[torch.Tensor]:
-        """All columns in an order of chance, in groups: after the first of them few are nearer than what is known."""
-        n = len(self._X)
-        order = torch.randperm(n, generator=torch.Generator().manual_seed(0)).to(self._X.device)
-        return iter(order.split(max(least, 4 * self._held // n_rows)))
+    @cached_property
+    def _shuffled(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The points in an order of chance, with which squares and coordinates: after some of them few others are nearer."""
+        order = torch.randperm(len(self._X), generator=torch.Generator().manual_seed(0)).to(self._X.device)
+        return order, self._squares[order], self._x[order]
 
     def _upper(self) -> Iterator[tuple[slice, slice, torch.Tensor]]:
         n = len(self._X)
@@ -309,9 +311,10 @@ class _Tiles:
         width = max(height, self._held // height)
         for first in range(0, n, height):
             rows = slice(first, min(first + height, n))
+            minus = -2.0 * self._x[rows]
             for start in range(first, n, width):
                 columns = slice(start, min(start + width, n))
-                S = torch.addmm(self._squares[columns], self._x[rows], self._x[columns].T, alpha=-2.0)
+                S = torch.addmm(self._squares[columns], minus, self._x[columns].T)
                 S += self._squares[rows, None]
                 if self._rho is not None:
                     rho = self._rho.to(self.dtype)

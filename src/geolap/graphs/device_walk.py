@@ -12,7 +12,7 @@ import torch
 
 from ..points import Points, in_unit
 from ..threads import one_blas_thread
-from .device import DeviceMatrix, on_host
+from .device import DeviceMatrix, on_host, tensor_of
 from .graph import KernelGraph
 
 __all__ = ["DeviceWalk"]
@@ -75,7 +75,7 @@ class DeviceWalk:
         there = torch.zeros((len(starts), len(rows) + 1), dtype=torch.float64, device=X.device)
         along = None
         if plane:
-            along = torch.as_tensor(self._principal(rows[max(len(rows) // 2, 1) - 1])[1][:, :dim].copy(), device=X.device)
+            along = tensor_of(self._principal(rows[max(len(rows) // 2, 1) - 1])[1][:, :dim], X.device)
         for t, R in enumerate(rows, start=1):
             Y = X[R.columns]
             if along is None:
@@ -113,4 +113,4 @@ class DeviceWalk:
         return values, np.where(rounding[:, :, None], 0.0, directions / np.where(rounding, 1.0, values)[:, :, None])
 
     def _index(self, rows: np.ndarray) -> torch.Tensor:
-        return torch.as_tensor(np.array(rows), device=self._X.device)
+        return tensor_of(rows, self._X.device)

@@ -108,10 +108,10 @@ class _Seen:
 
     def on(self, device: Any) -> "_Seen":
         """The same on a device."""
-        import torch
+        from .device import tensor_of
 
         arrays = (self.rho, self.column_weights, self.values, self.groups)
-        return _Seen(*(None if a is None else torch.tensor(a, device=device) for a in arrays))
+        return _Seen(*(None if a is None else tensor_of(a, device) for a in arrays))
 
 
 def _weights(sqdist: Any, closest: Any, near: Any, graph: BuiltGraph, eps: float, seen: _Seen) -> tuple[Any, int]:
@@ -149,10 +149,11 @@ def _on_its_device(graph: BuiltGraph, new: Any) -> tuple[float, list[_Task]]:
     import torch
 
     from ..engines.device import squared_distances
-    from .device import chunks_of
+    from .device import chunks_of, tensor_of
 
     training, unit = tensor_in_unit_box(graph.points)
-    points = tensor_in_unit_box(torch.as_tensor(new, device=training.device), graph.points)[0].clamp_(-1e140, 1e140)
+    new = new.to(training.device) if on_device(new) else tensor_of(new, training.device)
+    points = tensor_in_unit_box(new, graph.points)[0].clamp_(-1e140, 1e140)
     everyone = torch.arange(len(training), device=training.device)
 
     def of(part: slice) -> tuple[np.ndarray, Any, Any]:
