@@ -18,8 +18,9 @@ degrees now estimate the density times ρ^d, so Δ_M alone remains for
 with λ = 1 (and Δ_M f + 2(1 − λ) ∇log q · ∇f otherwise, q the density of the points, as for constant ρ).
 """
 
+import sys
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -59,25 +60,31 @@ class LocalScale:
     intrinsic_dim: float
 
 
-def density_weights(degrees: np.ndarray, *, renormalization: float = 1.0, scale: LocalScale | None = None) -> np.ndarray:
+def density_weights(degrees: Any, *, renormalization: float = 1.0, scale: LocalScale | None = None) -> Any:
     """Density weights v (N, ...) from the degrees (N, ...) of all points, divided by their maximum; 0 where a degree is 0.
 
     A common factor drops out of P; dividing by it keeps powers of very different degrees within floating-point range.
+    An array or a tensor, as the degrees are.
     """
-    logs = log_density_weights(degrees, renormalization=renormalization, scale=scale)
+    xp, logs = _functions_of(degrees), log_density_weights(degrees, renormalization=renormalization, scale=scale)
     with np.errstate(under="ignore"):
-        return np.exp(logs - np.maximum(logs.max(axis=0), -700.0))
+        return xp.exp(logs - xp.clip(xp.amax(logs, 0), -700.0, None))
 
 
-def log_density_weights(degrees: np.ndarray, *, renormalization: float = 1.0, scale: LocalScale | None = None) -> np.ndarray:
+def log_density_weights(degrees: Any, *, renormalization: float = 1.0, scale: LocalScale | None = None) -> Any:
     """log v (N, ...), −inf for points whose degree is 0."""
-    some = degrees > 0
-    logs = np.where(some, -renormalization * np.log(np.where(some, degrees, 1.0)), -np.inf)
+    xp, some = _functions_of(degrees), degrees > 0
+    logs = xp.where(some, -renormalization * xp.log(xp.where(some, degrees, 1.0)), -np.inf)
     if scale is not None:
         d = scale.intrinsic_dim
-        power = (renormalization * d - 0.5 * (d + 2.0)) * np.log(scale.rho)
-        logs += power.reshape(-1, *[1] * (logs.ndim - 1))
+        power = (renormalization * d - 0.5 * (d + 2.0)) * np.log(scale.rho).reshape(-1, *[1] * (logs.ndim - 1))
+        logs += power if xp is np else xp.as_tensor(power, device=logs.device)
     return logs
+
+
+def _functions_of(a: Any) -> Any:
+    """NumPy for an array, torch for a tensor."""
+    return sys.modules["torch"] if hasattr(a, "exp_") else np
 
 
 def transition(W: np.ndarray, weights: np.ndarray) -> np.ndarray:

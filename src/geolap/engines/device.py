@@ -86,13 +86,12 @@ class DeviceEngine(ExactEngine):
 
         return self._by_rows(of, np.arange(len(self._X)) if targets is None else targets)
 
-    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
+    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: torch.Tensor, dim: int) -> LocalMetrics:
         epsilons = in_unit(bandwidths, self._unit)
-        weights = self._tensor(density)
         m, r = len(epsilons), self._X.shape[1]
 
         def of(rows: torch.Tensor) -> torch.Tensor:
-            H, effective, drift = self._group_metrics(rows, epsilons, weights, dim)
+            H, effective, drift = self._group_metrics(rows, epsilons, density, dim)
             return torch.cat([H.reshape(len(rows), -1), effective, drift], dim=1)
 
         # Two matrices (r, r) for every evaluation point and bandwidth.
@@ -185,6 +184,9 @@ class DeviceEngine(ExactEngine):
                 self._held //= 2
                 most = max(1, most // 2)
                 torch.cuda.empty_cache()
+
+    def _there(self, degrees: np.ndarray) -> torch.Tensor:
+        return self._tensor(degrees)
 
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.as_tensor(np.asarray(array, dtype=np.float64), device=self._device)
