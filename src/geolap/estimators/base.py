@@ -52,7 +52,8 @@ _PARAMETERS = """    renormalization : float, default 1.0
     n_edges : int, "auto" or "all", default "auto"
         Edges of a point that are stored, in the mean, where more pairs are within reach: those that carry much of the weight
         of either end, and a random share of the others, weighted up.  "auto" stores all up to 10⁸ entries, and beyond as
-        many edges as leave eigenvalues right to 2 %.  "all" never thins, and refuses more than 10⁸ entries.
+        many edges as leave eigenvalues right to 2 %.  "all" never thins, and refuses more than 10⁸ entries.  On a GPU its
+        memory sets the limit.
     local_scale : int, "regional" or LocalScale, optional
         Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the k-th neighbor
         (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
@@ -82,7 +83,7 @@ _ATTRIBUTES = """    bandwidth_ : float
     calibration_ : Calibration or None
         The factor with its standard error; None with ``calibrate=False``.
     graph_ : KernelGraph
-        Weights, degrees and what follows from them.
+        Weights, degrees and what follows from them; of points on a GPU brought to the host when it is first asked for.
     cutoff_, n_neighbors_ : float, int or None
         Which pairs the graph stores.
     dropped_weight_ : float or None
