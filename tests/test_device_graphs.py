@@ -197,3 +197,12 @@ def test_weights_of_points_and_given_neighbors_have_graphs_on_the_host(gpu, roll
     finder = KNeighborsTransformer(n_neighbors=5)
     ours, host = (geolap.GraphLaplacian(bandwidth=2.0, neighbors=finder).fit(Y) for Y in (X, roll))
     assert (ours.laplacian_ != host.laplacian_).nnz == 0
+
+
+def test_out_of_memory_is_told_in_words(gpu, roll, monkeypatch):
+    def full(points, *args, **kwargs):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 18.00 GiB.")
+
+    monkeypatch.setattr("geolap.graphs.build.all_pairs", full)
+    with pytest.raises(MemoryError, match=r"that of 700 points finds too little \(CUDA out of memory\): set n_neighbors"):
+        geolap.LaplacianEigenmap(bandwidth=2.0).fit(torch.tensor(roll))

@@ -3,6 +3,8 @@
 import logging
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, TypeVar
@@ -188,7 +190,8 @@ class GraphEstimator(BaseEstimator):
         """The graph over the data, at the bandwidth that was given or is chosen for it, calibrated if it is to be."""
         check_choice("calibrate", self.calibrate, (True, False))
         start = time.perf_counter()
-        built = self._raw(data, y, n_landmarks=n_landmarks)
+        with _told_in_words(data):
+            built = self._raw(data, y, n_landmarks=n_landmarks)
         _log.info(
             "%s: graph of %d points at bandwidth %.4g in %.1f s",
             *(type(self).__name__, built.kernel.n_points, built.kernel.bandwidth, time.perf_counter() - start),
@@ -196,7 +199,8 @@ class GraphEstimator(BaseEstimator):
         if not self.calibrate:
             return built
         points = data if built.landmarks is None else data.taken(built.landmarks)
-        return replace(built, kernel=calibrated(built.kernel, points))
+        with _told_in_words(data):
+            return replace(built, kernel=calibrated(built.kernel, points))
 
     def _raw(self, data: Points, y: Any, *, n_landmarks: int | None) -> BuiltGraph:
         spec = self._spec(data)
@@ -247,6 +251,24 @@ class GraphEstimator(BaseEstimator):
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
         return extend(built or self._built, new, values, groups=groups, n_jobs=self.n_jobs)
+
+
+@contextmanager
+def _told_in_words(data: Points) -> Iterator[None]:
+    """What is said when a GPU runs out of memory."""
+    try:
+        yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # of torch
+            raise
+        raise MemoryError(
+            Sentence(
+                "A graph on a GPU needs memory there in addition to the points; that of {n} points finds too little "
+                "({error}): set {n_neighbors} or {n_landmarks}, free its memory, or pass the points as a NumPy array.",
+                n=len(data),
+                error=str(error).partition(". ")[0],
+            )
+        ) from error
 
 
 def near_alone(selection: Selection | None, n_points: int) -> bool:

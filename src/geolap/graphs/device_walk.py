@@ -83,7 +83,7 @@ class DeviceWalk:
                 there[:, t] = squares - 2.0 * (first * X[at]).sum(dim=1) + X[at].square().sum(dim=1) * R.p.sum(dim=1)
             else:
                 for i, V in enumerate(along):
-                    there[i, t] = R.p[i] @ ((Y - X[at[i]]) @ V.T).square().sum(dim=1)
+                    there[i, t] = R.p[i] @ (Y @ V.T - X[at[i]] @ V.T).square().sum(dim=1)
         time = torch.full((len(starts), len(rows)), 0.5 * dim * self._eps**2, dtype=torch.float64, device=X.device)
         if self._rho2 is not None:
             time *= torch.stack([self._rho2[at], *(R.p @ self._rho2[R.columns] for R in rows[:-1])], dim=1)
