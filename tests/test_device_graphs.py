@@ -71,6 +71,14 @@ def test_maps_are_those_of_the_host(gpu, roll, params):
         assert abs(L - theirs).max() < 1e-9 * abs(theirs).max()
 
 
+def test_many_features_are_calibrated_as_on_the_host(gpu):
+    X = make_sphere(500, noise=0.01, noise_dims=117, random_state=0).data
+    ours, host = (geolap.LaplacianEigenmap(2, bandwidth=0.6).fit(Y).calibration_ for Y in (torch.tensor(X), X))
+    assert ours.dimension == host.dimension == 2
+    assert ours.factor == pytest.approx(host.factor, rel=1e-9)
+    np.testing.assert_allclose(ours.rates, host.rates, rtol=1e-9)
+
+
 def test_a_graph_chosen_by_size_is_that_of_the_host(gpu, roll, monkeypatch):
     monkeypatch.setattr("geolap.graphs.build._MOST_POINTS_OF_FULL", 300)
     host = geolap.LaplacianEigenmap(3, bandwidth=1.5, random_state=0).fit(roll)

@@ -198,7 +198,8 @@ def squared_distances(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     size = a[:, None] + b
     sqdist = torch.addmm(size, A, B.T, alpha=-2.0)
     row, column = (sqdist <= size.mul_(_DIGITS)).nonzero(as_tuple=True)
-    for some in torch.arange(len(row), device=A.device).split(max(1, _HELD_CPU // A.shape[1])):
+    held = _HELD_CPU if A.device.type == "cpu" else _HELD_GPU // 4
+    for some in torch.arange(len(row), device=A.device).split(max(1, held // A.shape[1])):
         sqdist[row[some], column[some]] = (A[row[some]] - B[column[some]]).square().sum(dim=1)
     return sqdist
 

@@ -66,16 +66,15 @@ class DeviceWalk:
 
     def singular_values(self, starts: np.ndarray, R: _Reached, n_values: int) -> np.ndarray:
         """Of the points about each start, weighted by the probability that the walk is there (n, n_values)."""
-        found = self._principal(R)[0][:, :n_values]
-        return np.pad(found, ((0, 0), (0, n_values - found.shape[1])))
+        with one_blas_thread:
+            squares = np.linalg.eigvalsh(self._squares(R)[0])[:, : -n_values - 1 : -1]
+        return np.sqrt(np.maximum(np.pad(squares, ((0, 0), (0, n_values - squares.shape[1]))), 0.0))
 
     def rates(self, starts: np.ndarray, rows: list[_Reached], dim: int, *, plane: bool = False) -> np.ndarray:
         """As in `geolap.graphs.calibrate`."""
         X, at = self._X, self._index(starts)
         there = torch.zeros((len(starts), len(rows) + 1), dtype=torch.float64, device=X.device)
-        along = None
-        if plane:
-            along = tensor_of(self._principal(rows[max(len(rows) // 2, 1) - 1])[1][:, :dim], X.device)
+        along = tensor_of(self._directions(rows[max(len(rows) // 2, 1) - 1], dim), X.device) if plane else None
         for t, R in enumerate(rows, start=1):
             Y = X[R.columns]
             if along is None:
@@ -89,28 +88,32 @@ class DeviceWalk:
             time *= torch.stack([self._rho2[at], *(R.p @ self._rho2[R.columns] for R in rows[:-1])], dim=1)
         return on_host(there.diff(dim=1) / time)
 
-    def _principal(self, R: _Reached) -> tuple[np.ndarray, np.ndarray]:
-        """Singular values (n, k), largest first, and directions (n, k, r) of the points about each start."""
+    def _directions(self, R: _Reached, dim: int) -> np.ndarray:
+        """Leading directions (n, dim, r) of the points about each start; fewer, or zeros, where points span fewer."""
+        squares, Z = self._squares(R)
+        with one_blas_thread:
+            values, vectors = np.linalg.eigh(squares)
+        vectors = vectors[:, :, ::-1].swapaxes(1, 2)
+        if Z is None:
+            return vectors[:, :dim]
+        values = np.sqrt(np.maximum(values[:, ::-1], 0.0))
+        rounding = values <= self._rounding * values[:, :1]
+        directions = np.where(rounding[:, :, None], 0.0, vectors @ Z / np.where(rounding, 1.0, values)[:, :, None])
+        return directions[:, :dim]
+
+    def _squares(self, R: _Reached) -> tuple[np.ndarray, np.ndarray | None]:
+        """ZᵀZ (n, r, r) of what `calibrate` calls Z; with many features ZZᵀ of the most likely points, and Z (n, k, r)."""
         p = torch.where(self._no_step * R.p.amax(dim=1, keepdim=True) < R.p, R.p, 0.0)
-        r = self._X.shape[1]
-        if r <= self._most_spanning or R.p.shape[1] <= self._most_spanning:
+        if self._X.shape[1] <= self._most_spanning or R.p.shape[1] <= self._most_spanning:
             p /= p.sum(dim=1, keepdim=True)
             Y = self._X[R.columns]
-            mean = p @ Y
-            squares = torch.stack([Y.T @ (own[:, None] * Y) - torch.outer(m, m) for own, m in zip(p, mean, strict=True)])
-            with one_blas_thread:
-                values, vectors = np.linalg.eigh(on_host(squares))
-            return np.sqrt(np.maximum(values[:, ::-1], 0.0)), vectors[:, :, ::-1].swapaxes(1, 2)
+            each = zip(p, p @ Y, strict=True)
+            return on_host(torch.stack([Y.T @ (own[:, None] * Y) - torch.outer(mean, mean) for own, mean in each])), None
         p, place = p.topk(self._most_spanning, dim=1)
         p = p / p.sum(dim=1, keepdim=True)
         Z = self._X[R.columns[place]]
         Z = (Z - (p[:, None, :] @ Z)) * p.sqrt()[:, :, None]
-        with one_blas_thread:
-            found, vectors = np.linalg.eigh(on_host(Z @ Z.mT))
-        values = np.sqrt(np.maximum(found[:, ::-1], 0.0))
-        directions = vectors[:, :, ::-1].swapaxes(1, 2) @ on_host(Z)
-        rounding = values <= self._rounding * values[:, :1]  # fewer points than directions
-        return values, np.where(rounding[:, :, None], 0.0, directions / np.where(rounding, 1.0, values)[:, :, None])
+        return on_host(Z @ Z.mT), on_host(Z)
 
     def _index(self, rows: np.ndarray) -> torch.Tensor:
         return tensor_of(rows, self._X.device)
