@@ -139,7 +139,7 @@ def test_far_clusters_stay_joined(monkeypatch):
     assert (expected.n_components, found.n_components) == (1, 1)
     assert found.eigenvalues[1] == pytest.approx(expected.eigenvalues[1], rel=0.5)
     assert (thin.weights != thin.weights.T).nnz == 0
-    monkeypatch.setattr(thinning, "_AGAIN", 1e-9)
+    monkeypatch.setattr(thinning, "AGAIN", 1e-9)
     assert smooth_spectrum(_graph(X, bandwidth=2.0, n_edges=20).graph_, 2).n_components == 2
 
 

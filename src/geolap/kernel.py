@@ -85,14 +85,15 @@ def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "b
     return float(converted) if np.ndim(converted) == 0 else converted
 
 
-def gaussian(
-    sqdist: np.ndarray, bandwidth: float, *, cutoff: float | None = None, out: np.ndarray | None = None
-) -> np.ndarray:
-    """Weights W_ij = exp(−d²/ε²) from squared distances, zero beyond ``cutoff``·ε."""
-    W = np.asarray(np.divide(sqdist, -(bandwidth**2), out=out))
-    np.exp(W, out=W)
+def gaussian(sqdist: Any, bandwidth: float, *, cutoff: float | None = None, out: np.ndarray | None = None) -> Any:
+    """Weights W_ij = exp(−d²/ε²) from squared distances, an array or a tensor; zero beyond ``cutoff``·ε."""
+    if hasattr(sqdist, "exp_"):  # on a device
+        W = (sqdist * (-1.0 / bandwidth**2)).exp_()
+    else:
+        W = np.asarray(np.divide(sqdist, -(bandwidth**2), out=out))
+        np.exp(W, out=W)
     if cutoff is not None:
-        W[sqdist > (cutoff * bandwidth) ** 2] = 0.0
+        W *= sqdist <= (cutoff * bandwidth) ** 2
     return W
 
 

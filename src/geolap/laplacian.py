@@ -18,8 +18,9 @@ degrees now estimate the density times ρ^d, so Δ_M alone remains for
 with λ = 1 (and Δ_M f + 2(1 − λ) ∇log q · ∇f otherwise, q the density of the points, as for constant ρ).
 """
 
+import sys
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -31,10 +32,15 @@ __all__ = [
     "laplacian",
     "log_density_weights",
     "row_entries",
+    "rows_of",
+    "scaled",
     "scaled_rows",
+    "shifted",
+    "submatrix",
     "transition",
 ]
 
+# Full, sparse, or on a device (`geolap.graphs.device`).
 Matrix: TypeAlias = np.ndarray | sparse.csr_array
 
 
@@ -54,25 +60,31 @@ class LocalScale:
     intrinsic_dim: float
 
 
-def density_weights(degrees: np.ndarray, *, renormalization: float = 1.0, scale: LocalScale | None = None) -> np.ndarray:
+def density_weights(degrees: Any, *, renormalization: float = 1.0, scale: LocalScale | None = None) -> Any:
     """Density weights v (N, ...) from the degrees (N, ...) of all points, divided by their maximum; 0 where a degree is 0.
 
     A common factor drops out of P; dividing by it keeps powers of very different degrees within floating-point range.
+    An array or a tensor, as the degrees are.
     """
-    logs = log_density_weights(degrees, renormalization=renormalization, scale=scale)
+    xp, logs = _functions_of(degrees), log_density_weights(degrees, renormalization=renormalization, scale=scale)
     with np.errstate(under="ignore"):
-        return np.exp(logs - np.maximum(logs.max(axis=0), -700.0))
+        return xp.exp(logs - xp.clip(xp.amax(logs, 0), -700.0, None))
 
 
-def log_density_weights(degrees: np.ndarray, *, renormalization: float = 1.0, scale: LocalScale | None = None) -> np.ndarray:
+def log_density_weights(degrees: Any, *, renormalization: float = 1.0, scale: LocalScale | None = None) -> Any:
     """log v (N, ...), −inf for points whose degree is 0."""
-    some = degrees > 0
-    logs = np.where(some, -renormalization * np.log(np.where(some, degrees, 1.0)), -np.inf)
+    xp, some = _functions_of(degrees), degrees > 0
+    logs = xp.where(some, -renormalization * xp.log(xp.where(some, degrees, 1.0)), -np.inf)
     if scale is not None:
         d = scale.intrinsic_dim
-        power = (renormalization * d - 0.5 * (d + 2.0)) * np.log(scale.rho)
-        logs += power.reshape(-1, *[1] * (logs.ndim - 1))
+        power = (renormalization * d - 0.5 * (d + 2.0)) * np.log(scale.rho).reshape(-1, *[1] * (logs.ndim - 1))
+        logs += power if xp is np else xp.as_tensor(power, device=logs.device)
     return logs
+
+
+def _functions_of(a: Any) -> Any:
+    """NumPy for an array, torch for a tensor."""
+    return sys.modules["torch"] if hasattr(a, "exp_") else np
 
 
 def transition(W: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -84,9 +96,36 @@ def transition(W: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def laplacian(P: Matrix, bandwidth: float | np.ndarray) -> Matrix:
     """L = (4/ε²)(P − I) for all rows of P (N, N), dense or sparse; the bandwidth is one number, or one for each row."""
     factor = (4.0 / np.broadcast_to(bandwidth, (P.shape[0],)) ** 2).astype(P.dtype)
-    if sparse.issparse(P):
-        return (scaled_rows(P, rows=factor) - sparse.diags_array(factor, format="csr")).tocsr()
-    return factor[:, None] * (P - np.eye(len(P), dtype=P.dtype))
+    if isinstance(P, np.ndarray):
+        return factor[:, None] * (P - np.eye(len(P), dtype=P.dtype))
+    return shifted(scaled(P, rows=factor), -factor)
+
+
+def scaled(A: Matrix, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> Matrix:
+    """diag(rows) A diag(columns)"""
+    if sparse.issparse(A):
+        return scaled_rows(A, rows=rows, columns=columns)
+    if not isinstance(A, np.ndarray):  # on a device
+        return A.scaled(rows=rows, columns=columns)
+    left, right = (np.ones(len(A)) if v is None else v for v in (rows, columns))
+    return (A * np.multiply.outer(left, right)).astype(A.dtype, copy=False)
+
+
+def shifted(A: Matrix, diagonal: np.ndarray) -> Matrix:
+    """A + diag(diagonal)"""
+    if sparse.issparse(A):
+        return sparse.csr_array(A + sparse.diags_array(diagonal, format="csr"))
+    return A + np.diag(diagonal) if isinstance(A, np.ndarray) else A.shifted(diagonal)
+
+
+def rows_of(A: Matrix, rows: np.ndarray) -> Matrix:
+    """Some rows of A, in the memory of the host."""
+    return A[rows] if isinstance(A, np.ndarray) or sparse.issparse(A) else A.rows(rows)
+
+
+def submatrix(A: Matrix, rows: np.ndarray | slice) -> Matrix:
+    """The matrix of some rows, and the same columns."""
+    return A[rows][:, rows] if isinstance(A, np.ndarray) or sparse.issparse(A) else A.restricted(rows)
 
 
 def row_entries(A: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:

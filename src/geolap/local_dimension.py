@@ -60,7 +60,7 @@ def neighborhoods_at(
     typical = float(quantile_of(effective, 0.5, weights))
     columns, rows = _columns(points, sample, typical)
     scales = None if rho is None else rho[columns]
-    some = points if len(columns) == len(points) else points.subset(columns)
+    some = points if len(columns) == len(points) else points.taken(columns)
     nearest = int(np.clip(typical, _LEAST_NEAREST, _MOST_NEAREST if most is None else most))
     found = Neighborhoods(
         bandwidth=float(bandwidth),
@@ -85,7 +85,7 @@ def _columns(points: Points, sample: np.ndarray, effective: float) -> tuple[np.n
     """The points among which neighbors are looked for, and the places of the sampled ones among them."""
     n = len(points)
     enough = min(_MOST_COLUMNS, round(n * min(1.0, _ENOUGH_COLUMNS / effective)))
-    if isinstance(points, Distances) or (n <= enough and isinstance(points.given, np.ndarray)):
+    if isinstance(points, Distances) or (n <= enough and (points.on_gpu or isinstance(points.given, np.ndarray))):
         return np.arange(n), sample
     drawn = np.random.default_rng(0).choice(n, min(n, enough), replace=False)
     columns = np.union1d(drawn, sample)
@@ -100,15 +100,24 @@ def _likelihood(points: Points, rows: np.ndarray, k: int) -> float:
     places = min(int(np.ceil(k / m.min())), n - 1)  # that hold the k nearest points
     logs, weights = 0.0, 0.0
     for some in np.array_split(rows, -(-len(rows) // 64)) if k > 2 else ():
-        sqdist = points.sqdist(some)
-        sqdist[sqdist == 0] = np.inf
-        near = np.argpartition(sqdist, places - 1, axis=1)[:, :places]
-        near = np.take_along_axis(near, np.argsort(np.take_along_axis(sqdist, near, axis=1), axis=1), axis=1)
+        near, t = _nearest(points, some, places)
         counted = np.cumsum(m[near], axis=1) - m[near] < k
-        t = np.take_along_axis(sqdist, near, axis=1)
         last = t[np.arange(len(some)), counted.sum(axis=1) - 1]
         good = np.isfinite(last)
         ratios = np.where(counted[good], last[good, None] / t[good], 1.0)
         logs += 0.5 * m[some[good]] @ (m[near[good]] * np.log(ratios)).sum(axis=1) / (k - 2)
         weights += m[some[good]].sum()
     return weights / logs if logs > 0 else 0.0
+
+
+def _nearest(points: Points, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k points nearest to some (n, k) at other places, and squared distances, ascending; ``inf`` if there are none."""
+    if points.on_gpu:
+        from .engines.device import nearest_squares
+
+        return nearest_squares(points.there[0], rows, k)
+    sqdist = points.sqdist(rows)
+    sqdist[sqdist == 0] = np.inf
+    near = np.argpartition(sqdist, k - 1, axis=1)[:, :k]
+    near = np.take_along_axis(near, np.argsort(np.take_along_axis(sqdist, near, axis=1), axis=1), axis=1)
+    return near, np.take_along_axis(sqdist, near, axis=1)

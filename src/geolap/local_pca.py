@@ -14,7 +14,7 @@ from .distances import Distances
 from .kernel import ladder_weights, ladders
 from .multiplicity import counts_of
 from .points import Points, in_unit
-from .threads import in_order
+from .threads import in_order, one_blas_thread
 
 __all__ = ["largest_gap", "local_singular_values", "vote"]
 
@@ -22,6 +22,8 @@ __all__ = ["largest_gap", "local_singular_values", "vote"]
 _LEAST_WEIGHT = 1e-9
 # Nearest points that count where there are no coordinates.
 _MOST_BY_PRODUCTS = 300
+# Features up to which matrices of them are made on a GPU.
+_MOST_FEATURES_THERE = 256
 # From this many rows and columns on, Lanczos is faster than a full decomposition.
 _LARGE = 400
 
@@ -42,6 +44,8 @@ def local_singular_values(
     Of the points at a place, as many as its weight says have a row in Z.
     Where fewer points or features than ``n_values`` are in play, the rest are zero.
     """
+    if points.on_gpu and points.shape[1] <= _MOST_FEATURES_THERE:
+        return _values_there(points, sample, bandwidths, n_values, rho, most)
     X, unit = points.coordinates if isinstance(points, Distances) else points.box, points.unit
     most = _MOST_BY_PRODUCTS if most is None and X is None else most
     multiplicity = counts_of(points.multiplicity, len(points))
@@ -75,6 +79,19 @@ def local_singular_values(
 
     label = f"local singular values at {len(bandwidths)} bandwidths"
     return unit * np.stack(list(in_order(of, sample, n_jobs=n_jobs, label=label)))
+
+
+def _values_there(
+    points: Points, sample: np.ndarray, bandwidths: Any, n_values: int, rho: np.ndarray | None, most: int | None
+) -> np.ndarray:
+    """The same from sums over points on a GPU."""
+    from .engines.device import local_moments
+
+    X, unit = points.there
+    moments = local_moments(X, sample, in_unit(bandwidths, unit), _LEAST_WEIGHT, rho=rho, most=most)
+    with one_blas_thread:
+        values = np.sqrt(np.maximum(np.linalg.eigvalsh(moments)[..., ::-1], 0.0))[..., :n_values]
+    return unit * np.pad(values, ((0, 0), (0, 0), (0, n_values - values.shape[-1])))
 
 
 def _leading_singular_values(Z: np.ndarray, k: int) -> np.ndarray:

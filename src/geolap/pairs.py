@@ -45,6 +45,16 @@ class Pairs:
     def n_points(self) -> int:
         return self.sqdist.shape[0]
 
+    @property
+    def host(self) -> "Pairs":
+        """Itself; pairs on a device (`geolap.graphs.device_pairs`) are brought here."""
+        return self
+
+    def of_rows(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Squared distances and shares of the entries of some rows of a sparse matrix."""
+        S: Any = self.sqdist
+        return S[rows].data, sparse.csr_array((self.share, S.indices, S.indptr), shape=S.shape)[rows].data
+
     def scaled(self, rho: np.ndarray) -> "Pairs":
         """Distances over √(ρ_i ρ_j)."""
         S: Any = self.sqdist

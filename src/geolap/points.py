@@ -32,12 +32,14 @@ __all__ = [
     "in_unit",
     "in_unit_box",
     "is_chunked",
+    "is_on_gpu",
     "median_of_some",
     "on_device",
     "real_numbers",
     "root_mean_square_distance",
     "spread_pieces",
     "spread_rows",
+    "tensor_in_unit_box",
     "unit_above",
 ]
 
@@ -112,18 +114,27 @@ class Points:
         return True
 
     @property
+    def on_gpu(self) -> bool:
+        """Whether the points are on a GPU, and graphs over them are built there."""
+        return self.multiplicity is None and is_on_gpu(self.given)
+
+    @property
     def dtype(self) -> Any:
-        return self.host.dtype
+        return host_array(self.given[:1]).dtype if on_device(self.given) else self.host.dtype
 
     def kept(self) -> Any:
-        """A copy, for distances to new points."""
-        return np.array(self.host)
+        """A copy, for distances to new points; of points on a GPU it is there."""
+        return self.given.clone() if self.on_gpu else np.array(self.host)
 
     def subset(self, rows: np.ndarray) -> "Points":
         """Some of the points, in host memory."""
         if np.array_equal(rows, np.arange(len(self))) and isinstance(self.given, np.ndarray):
             return self
         return Points(host_array(self.given[rows]), weights_at(self.multiplicity, rows))
+
+    def taken(self, rows: np.ndarray) -> "Points":
+        """Some of the points, where they are."""
+        return Points(self.given[rows]) if self.on_gpu else self.subset(rows)
 
     def sqdist(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         """Squared distances (n, m) from some points to others, all by default, in units of `unit`²."""
@@ -143,6 +154,11 @@ class Points:
     def _boxed(self) -> tuple[np.ndarray, float]:
         X, unit = in_unit_box(self.host)
         return (_rotated(X) if X.shape[1] > len(X) else X), unit
+
+    @cached_property
+    def there(self) -> tuple[Any, float]:
+        """`box` and `unit` of points on a device, on the device."""
+        return tensor_in_unit_box(self.given)
 
     def distinct(self, enough: int) -> int:
         """The number of distinct points, counted no further than ``enough``."""
@@ -252,6 +268,11 @@ def _check_finite(A: np.ndarray) -> None:
 def on_device(X: Any) -> bool:
     """Whether X is a torch tensor or a CuPy array."""
     return type(X).__module__.split(".")[0] in ("torch", "cupy")
+
+
+def is_on_gpu(X: Any) -> bool:
+    """Whether X is a tensor or an array on a GPU; torch has tensors in the memory of the host as well."""
+    return on_device(X) and getattr(X, "is_cuda", True)
 
 
 def is_chunked(X: Any) -> bool:
@@ -372,6 +393,16 @@ def in_unit_box(X: Any) -> tuple[np.ndarray, float]:
     X /= unit
     X -= center / unit
     return np.ascontiguousarray(X), unit
+
+
+def tensor_in_unit_box(X: Any, like: Any = None) -> tuple[Any, float]:
+    """Like `in_unit_box`, of a tensor, on its device; in the box of another one, if that is given."""
+    X = X.detach().double()
+    Y = X if like is None else like.double()
+    center = Y[:: -(-len(Y) // 128)].median(dim=0).values
+    low, high = Y.min(dim=0).values, Y.max(dim=0).values
+    unit = unit_above(max(float((0.5 * high - 0.5 * center).max()), float((0.5 * center - 0.5 * low).max())))
+    return X / unit - center / unit, unit
 
 
 def real_numbers(values: Any) -> np.ndarray:

@@ -452,7 +452,7 @@ def _clusters_on_a_map(clustering: LaplacianClustering) -> MapDisplay:
     """On the eigenmap of the same graph; on principal components where that graph falls apart."""
     check_is_fitted(clustering)
     graph, labels = clustering.graph_, clustering.labels_
-    components, points = graph_components(graph), clustering._built.points
+    components, points = graph_components(graph), clustering._built.on_host.points
     if components.max() and points is not None and points.shape[1] > 1:
         places = PCA(2, svd_solver="full").fit_transform(points)
         return MapDisplay(places, labels, "cluster", ("principal component 1", "principal component 2"))

@@ -9,7 +9,7 @@ from ..distances import Distances, points_of
 from ..laplacian import LocalScale
 from ..memory import require_memory
 from ..pairs import Pairs
-from ..points import Points, is_chunked, on_device
+from ..points import Points, is_chunked, is_on_gpu
 from ..specification import FullSpec, GraphSpec
 from .base import Engine, LocalMetrics
 from .cells import CellsEngine
@@ -94,7 +94,7 @@ def engine_for(X: Any, *, exact: bool = False) -> str:
     """The name of the engine that ``"auto"`` selects, over all pairs of points."""
     if is_chunked(X):
         return "chunked"
-    if on_device(X) and getattr(X, "is_cuda", True):
+    if is_on_gpu(X):
         return "device"
     return "tiled" if exact or X.shape[0] <= _MANY else "cells"
 

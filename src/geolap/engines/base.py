@@ -7,7 +7,7 @@ and distances go in and out in the unit of the data.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -102,7 +102,7 @@ class ExactEngine(ABC):
     def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray: ...
 
     @abstractmethod
-    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics: ...
+    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: Any, dim: int) -> LocalMetrics: ...
 
     def local_metrics(
         self,
@@ -115,5 +115,9 @@ class ExactEngine(ABC):
     ) -> LocalMetrics:
         if degrees is None:
             degrees = own_weight(self.multiplicity) + self.row_sums(bandwidths)
-        density = density_weights(degrees, renormalization=renormalization, scale=self._scale)
+        density = density_weights(self._there(degrees), renormalization=renormalization, scale=self._scale)
         return self._metrics(sample, bandwidths, density, working_dim)
+
+    def _there(self, degrees: np.ndarray) -> Any:
+        """Numbers (N, m) where the engine computes with them."""
+        return degrees

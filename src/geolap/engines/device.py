@@ -16,18 +16,20 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
-from ..kernel import LOWEST_EXPONENT, Ladder, ladders
+from ..kernel import LOWEST_EXPONENT, Ladder, gaussian, ladders
 from ..laplacian import LocalScale
-from ..points import in_unit, unit_above
+from ..points import in_unit, tensor_in_unit_box
 from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
 from .row_sum_kernel import fused_row_sums, has_fused_kernel
 
-__all__ = ["DeviceEngine"]
+__all__ = ["DeviceEngine", "local_moments", "nearest_squares", "squared_distances"]
 
 # Beyond this many points on a GPU, the fused kernel computes row sums.
 _MANY = 20_000
 # Numbers in one of the large arrays of a tile: 1 GiB on a GPU, 32 MiB on a CPU.
 _HELD_GPU, _HELD_CPU = 2**27, 2**22
+# Squared distances below this share of the squares that they are the difference of are found by differences of points.
+_DIGITS = 1e-4
 # Up to this dimension matrices are fully diagonalized; beyond it, powers of the matrix are used.
 _FEW_DIMENSIONS = 32
 # Squarings of C, products with a block of vectors, and the vectors in the block beyond those needed.
@@ -44,7 +46,7 @@ class DeviceEngine(ExactEngine):
     def __init__(
         self, X: torch.Tensor, *, cutoff: float | None = None, n_jobs: int | None = None, scale: LocalScale | None = None
     ) -> None:
-        self._X, self._unit = _in_unit_box(X)
+        self._X, self._unit = tensor_in_unit_box(X)
         self._device = self._X.device
         self._held = _HELD_CPU if self._device.type == "cpu" else _HELD_GPU
         self._cutoff, self._scale = cutoff, scale
@@ -84,13 +86,12 @@ class DeviceEngine(ExactEngine):
 
         return self._by_rows(of, np.arange(len(self._X)) if targets is None else targets)
 
-    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
+    def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: torch.Tensor, dim: int) -> LocalMetrics:
         epsilons = in_unit(bandwidths, self._unit)
-        weights = self._tensor(density)
         m, r = len(epsilons), self._X.shape[1]
 
         def of(rows: torch.Tensor) -> torch.Tensor:
-            H, effective, drift = self._group_metrics(rows, epsilons, weights, dim)
+            H, effective, drift = self._group_metrics(rows, epsilons, density, dim)
             return torch.cat([H.reshape(len(rows), -1), effective, drift], dim=1)
 
         # Two matrices (r, r) for every evaluation point and bandwidth.
@@ -144,9 +145,10 @@ class DeviceEngine(ExactEngine):
         return H.reshape(m, c, dim, dim).transpose(0, 1), effective.reshape(m, c).T, drift.reshape(m, c).T
 
     def _sqdist(self, rows: torch.Tensor, columns: slice) -> tuple[torch.Tensor, torch.Tensor]:
-        """Squared distances over ρ_i ρ_j, by differences, and a mask of pairs at the same place."""
-        distances = torch.cdist(self._X[rows], self._X[columns], compute_mode="donot_use_mm_for_euclid_dist")
-        return distances.square_() / (self._rho[rows][:, None] * self._rho[columns]), distances == 0
+        """Squared distances over ρ_i ρ_j, and a mask of pairs at the same place."""
+        sqdist = squared_distances(self._X[rows], self._X[columns])
+        same = sqdist == 0
+        return (sqdist if self._scale is None else sqdist / (self._rho[rows][:, None] * self._rho[columns])), same
 
     def _weights(self, sqdist: torch.Tensor, steps: list[Ladder]) -> Iterator[tuple[int, torch.Tensor]]:
         """Walk down all ladders: yields (column, W)."""
@@ -183,18 +185,53 @@ class DeviceEngine(ExactEngine):
                 most = max(1, most // 2)
                 torch.cuda.empty_cache()
 
+    def _there(self, degrees: np.ndarray) -> torch.Tensor:
+        return self._tensor(degrees)
+
     def _tensor(self, array: np.ndarray) -> torch.Tensor:
         return torch.as_tensor(np.asarray(array, dtype=np.float64), device=self._device)
 
 
-def _in_unit_box(X: torch.Tensor) -> tuple[torch.Tensor, float]:
-    """Like `geolap.points.in_unit_box`, on the device."""
-    X = X.detach().to(torch.float64)
-    center = X[:: -(-len(X) // 128)].median(dim=0).values
-    low, high = X.min(dim=0).values, X.max(dim=0).values
-    half = float(torch.maximum((0.5 * high - 0.5 * center).max(), (0.5 * center - 0.5 * low).max()))
-    unit = unit_above(half)
-    return X / unit - center / unit, unit
+def squared_distances(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+    """‖a − b‖² (n, m) of points (n, r) and (m, r): by a matrix product, and by differences where that would lose digits."""
+    a, b = A.square().sum(dim=1), B.square().sum(dim=1)
+    size = a[:, None] + b
+    sqdist = torch.addmm(size, A, B.T, alpha=-2.0)
+    row, column = (sqdist <= size.mul_(_DIGITS)).nonzero(as_tuple=True)
+    held = _HELD_CPU if A.device.type == "cpu" else _HELD_GPU // 4
+    for some in torch.arange(len(row), device=A.device).split(max(1, held // A.shape[1])):
+        sqdist[row[some], column[some]] = (A[row[some]] - B[column[some]]).square().sum(dim=1)
+    return sqdist
+
+
+def nearest_squares(X: torch.Tensor, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k points nearest to some (n, k) at other places, and squared distances to them, ascending."""
+    sqdist = squared_distances(X[torch.as_tensor(rows, device=X.device)], X)
+    found = torch.where(sqdist > 0, sqdist, torch.inf).topk(k, dim=1, largest=False)
+    return found.indices.cpu().numpy(), found.values.cpu().numpy()
+
+
+def local_moments(
+    X: torch.Tensor, sample: np.ndarray, epsilons: np.ndarray, least: float, *, rho: np.ndarray | None, most: int | None
+) -> np.ndarray:
+    """ZᵀZ (n, m, r, r) of `geolap.local_pca` at the sampled points, over weights of at least ``least``."""
+    scales = None if rho is None else torch.as_tensor(rho, device=X.device)
+    moments = torch.empty((len(sample), len(epsilons), X.shape[1], X.shape[1]), dtype=torch.float64, device=X.device)
+    for place, i in enumerate(sample.tolist()):
+        sqdist = squared_distances(X[i : i + 1], X)[0]
+        if scales is not None:
+            sqdist /= scales[i] * scales
+        if most is not None and most + 1 < len(X):
+            sqdist[sqdist > sqdist.kthvalue(most + 1).values] = torch.inf
+        near = (gaussian(sqdist, float(epsilons.max())) >= least).nonzero()[:, 0]
+        A = X[near] - X[i]
+        for column, eps in enumerate(epsilons):
+            w = gaussian(sqdist[near], eps)
+            w = torch.where(w >= least, w, 0.0)
+            p = w / w.sum()
+            Z = p[:, None] * (A - p @ A)
+            moments[place, column] = Z.T @ Z
+    return moments.cpu().numpy()
 
 
 def _second_moment(M: torch.Tensor, center: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:

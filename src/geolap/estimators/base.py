@@ -3,6 +3,8 @@
 import logging
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, TypeVar
@@ -52,7 +54,8 @@ _PARAMETERS = """    renormalization : float, default 1.0
     n_edges : int, "auto" or "all", default "auto"
         Edges of a point that are stored, in the mean, where more pairs are within reach: those that carry much of the weight
         of either end, and a random share of the others, weighted up.  "auto" stores all up to 10⁸ entries, and beyond as
-        many edges as leave eigenvalues right to 2 %.  "all" never thins, and refuses more than 10⁸ entries.
+        many edges as leave eigenvalues right to 2 %.  "all" never thins, and refuses more than 10⁸ entries.  On a GPU its
+        memory sets the limit.
     local_scale : int, "regional" or LocalScale, optional
         Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the k-th neighbor
         (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
@@ -82,7 +85,7 @@ _ATTRIBUTES = """    bandwidth_ : float
     calibration_ : Calibration or None
         The factor with its standard error; None with ``calibrate=False``.
     graph_ : KernelGraph
-        Weights, degrees and what follows from them.
+        Weights, degrees and what follows from them; of points on a GPU brought to the host when it is first asked for.
     cutoff_, n_neighbors_ : float, int or None
         Which pairs the graph stores.
     dropped_weight_ : float or None
@@ -144,7 +147,7 @@ class GraphEstimator(BaseEstimator):
 
     @property
     def graph_(self) -> KernelGraph:
-        return self._built.kernel
+        return self._built.on_host.kernel
 
     @property
     def cutoff_(self) -> float | None:
@@ -168,8 +171,8 @@ class GraphEstimator(BaseEstimator):
 
     def _data(self, X: Any, sample_weight: Any = None) -> Points:
         """X checked, with weights."""
-        # ε for points on a GPU is chosen there, the graph built here.
-        data = points_of(X, self.metric, keep_device=on_device(X), sample_weight=sample_weight)
+        # Neighbors that are given, or that a transformer finds, are in the memory of the host.
+        data = points_of(X, self.metric, keep_device=on_device(X) and self.neighbors is None, sample_weight=sample_weight)
         validate_data(self, X, skip_check_array=True)
         return data
 
@@ -187,15 +190,17 @@ class GraphEstimator(BaseEstimator):
         """The graph over the data, at the bandwidth that was given or is chosen for it, calibrated if it is to be."""
         check_choice("calibrate", self.calibrate, (True, False))
         start = time.perf_counter()
-        built = self._raw(data, y, n_landmarks=n_landmarks)
+        with _told_in_words(data):
+            built = self._raw(data, y, n_landmarks=n_landmarks)
         _log.info(
             "%s: graph of %d points at bandwidth %.4g in %.1f s",
             *(type(self).__name__, built.kernel.n_points, built.kernel.bandwidth, time.perf_counter() - start),
         )
         if not self.calibrate:
             return built
-        points = data if built.landmarks is None else data.subset(built.landmarks)
-        return replace(built, kernel=calibrated(built.kernel, points))
+        points = data if built.landmarks is None else data.taken(built.landmarks)
+        with _told_in_words(data):
+            return replace(built, kernel=calibrated(built.kernel, points))
 
     def _raw(self, data: Points, y: Any, *, n_landmarks: int | None) -> BuiltGraph:
         spec = self._spec(data)
@@ -239,13 +244,31 @@ class GraphEstimator(BaseEstimator):
     ) -> Extension:
         """Means of ``values`` over the neighbors of new points X, of a fitted estimator; in its graph, or in another one."""
         if self._built.points is not None:
-            points = points_of(X, self.metric, least=1)
-            new = points.given if isinstance(points, Distances) else points.host
+            points = points_of(X, self.metric, least=1, keep_device=on_device(X))
+            new = points.given if isinstance(points, Distances) or on_device(self._built.points) else points.host
         else:
             new = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X, dtype=float)
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
         return extend(built or self._built, new, values, groups=groups, n_jobs=self.n_jobs)
+
+
+@contextmanager
+def _told_in_words(data: Points) -> Iterator[None]:
+    """What is said when a GPU runs out of memory."""
+    try:
+        yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":  # of torch
+            raise
+        raise MemoryError(
+            Sentence(
+                "A graph on a GPU needs memory there in addition to the points; that of {n} points finds too little "
+                "({error}): set {n_neighbors} or {n_landmarks}, free its memory, or pass the points as a NumPy array.",
+                n=len(data),
+                error=str(error).partition(". ")[0],
+            )
+        ) from error
 
 
 def near_alone(selection: Selection | None, n_points: int) -> bool:

@@ -42,7 +42,8 @@ from ..distances import Distances
 from ..graphs.build import BuiltGraph
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components, smooth_spectrum
-from ..points import Points
+from ..laplacian import rows_of
+from ..points import Points, host_array, on_device
 from ..selection import Told
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
@@ -283,6 +284,9 @@ def _places(built: BuiltGraph) -> np.ndarray:
     if built.points is None:
         return np.ones(built.kernel.n_points)
     A: Any = built.points
+    if on_device(A):
+        _, place, counts = A.unique(dim=0, return_inverse=True, return_counts=True)
+        return 1.0 / host_array(counts[place])
     if sparse.issparse(A):
         ends = [slice(*pair) for pair in pairwise(A.indptr)]
         A = np.array([hash((A.indices[part].tobytes(), A.data[part].tobytes())) for part in ends])
@@ -302,14 +306,15 @@ def _joined(labels: np.ndarray, built: BuiltGraph) -> np.ndarray:
         return labels
     labels, P = labels.copy(), built.kernel.transition()
     while (left := np.flatnonzero(labels < 0)).size:
-        votes = P[left] @ np.eye(labels.max() + 2)[labels][:, :-1]
+        votes = rows_of(P, left) @ np.eye(labels.max() + 2)[labels][:, :-1]
         reached = votes.max(axis=1) > 0
         if not reached.any():
             break
         labels[left[reached]] = votes[reached].argmax(axis=1)
     inside = np.flatnonzero(labels >= 0)
     if left.size and built.points is not None:
-        labels[left] = labels[inside[pairwise_distances_argmin(built.points[left], built.points[inside])]]
+        points = host_array(built.points) if on_device(built.points) else built.points
+        labels[left] = labels[inside[pairwise_distances_argmin(points[left], points[inside])]]
     elif left.size:  # no distance tells where these belong
         labels[left] = np.bincount(labels[inside]).argmax()
     return labels

@@ -34,7 +34,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components
-from ..laplacian import Matrix, row_entries
+from ..laplacian import Matrix, row_entries, rows_of
 from ..local_pca import vote
 from ..points import real_numbers
 from ..selection import Selection
@@ -397,9 +397,9 @@ class Choice:
 
 def _heaviest(W: Matrix, rows: np.ndarray, k: int, components: np.ndarray) -> np.ndarray:
     """The k nearest neighbors (n, k) of some points in the graph; the point itself stands for those that it lacks."""
-    near = np.repeat(rows[:, None], k, axis=1)
-    for own, i in zip(near, rows, strict=True):
-        joined, weights = row_entries(W, i)
+    near, some = np.repeat(rows[:, None], k, axis=1), rows_of(W, rows)
+    for row, (own, i) in enumerate(zip(near, rows, strict=True)):
+        joined, weights = row_entries(some, row)
         real = (joined != i) & (weights > 0) & (components[joined] == components[i])
         joined, weights = joined[real], weights[real]
         joined = joined[np.argpartition(-weights, k)[:k]] if len(joined) > k else joined

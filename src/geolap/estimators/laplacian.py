@@ -66,7 +66,7 @@ class GraphLaplacian(GraphEstimator):
         """
         check_choice("normalization", self.normalization, NORMALIZATIONS)
         self._built = self._build(self._data(X, sample_weight), y)
-        graph = self._built.kernel
+        graph = self.graph_
         self.degrees_ = graph.degrees
         self.transition_ = graph.transition().copy()  # its pattern is that of the weights, and not the user's to change
         self.laplacian_ = graph.laplacian(self.normalization)

@@ -145,7 +145,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         found = self._extended(X, self._coordinates, self.component_labels_ if separate else None)
         loss = self._loss[self.component_labels_[found.nearest]] if separate else self._loss
         if not self._markov:
-            loss = loss * (self.graph_.bandwidths[found.nearest, None] / self.bandwidth_) ** 2
+            loss = loss * (self._built.kernel.bandwidths[found.nearest, None] / self.bandwidth_) ** 2
         result = found.means / np.maximum(1.0 - loss, _LEAST_EIGENVALUE)
         result[found.twin] = self._coordinates[found.nearest[found.twin]]
         return result.astype(self.embedding_.dtype)
@@ -349,7 +349,7 @@ class DiffusionMap(_SpectralMap):
 
     @property
     def time_step_(self) -> float:
-        return 0.25 * self.graph_.factor * self.bandwidth_**2
+        return 0.25 * self._built.kernel.factor * self.bandwidth_**2
 
     @property
     def diffusion_time_(self) -> float:

@@ -149,7 +149,7 @@ def explain_coordinates(
     check_number("n_neighbors", n_neighbors, Integral, low=2)
     fitted = X if isinstance(X, GraphEstimator) else GraphLaplacian(calibrate=False, random_state=random_state).fit(X)
     check_is_fitted(fitted)
-    points = fitted._built.points
+    points = fitted._built.on_host.points
     if not fitted._built.has_coordinates:
         raise ValueError(
             "Functions are explained on points with coordinates; the estimator was given distances, or sparse features: fit "
@@ -165,7 +165,7 @@ def explain_coordinates(
     check_number("intrinsic_dim", d, Integral, low=1, high=min(points.shape))
     rng = check_random_state(random_state)
     rows = np.sort(rng.permutation(len(points))[:n_sample])
-    frames = local_frames(points, fitted._built.kernel.weights, rows, d, n_neighbors=n_neighbors)
+    frames = local_frames(points, fitted._built.on_host.kernel.weights, rows, d, n_neighbors=n_neighbors)
     differences = _differences(values, wraps, frames)
     G = _gradients(frames, differences)
     T = (

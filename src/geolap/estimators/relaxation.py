@@ -155,7 +155,7 @@ def relax(
     most = min(s, built.points.shape[1])
     d = min(known_dimension(fitted.selection_) or s, most) if intrinsic_dim is None else intrinsic_dim
     check_number("intrinsic_dim", d, Integral, low=1, high=most)
-    frames = local_frames(built.points, built.kernel.weights, np.arange(n), d, n_neighbors=n_neighbors)
+    frames = local_frames(built.on_host.points, built.on_host.kernel.weights, np.arange(n), d, n_neighbors=n_neighbors)
     moving, coordinates = _start(_scaled(np.asarray(host_array(Y), dtype=float), s, frames), s, frames, _device(Y))
     before, converged = moving.ratios(), False
     for _ in tqdm(range(max_iter), desc="relaxation", disable=None, delay=1.0, leave=False):

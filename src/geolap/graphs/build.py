@@ -3,9 +3,13 @@
 Which pairs the graph stores is decided by size unless the specification says it: all of them up to 5000 points, a full
 matrix; beyond, those within a cut-off of a few ε, a sparse matrix.  If even those are too many, a random share of them,
 weighted up (`geolap.graphs.thinning`).  A graph over landmarks has the degrees of all points.
+
+A graph over points on a GPU is stored there.  The cut-off is the same, and its memory decides what is too much: some ten
+thousand points have a full matrix, with zeros beyond the cut-off.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +24,7 @@ from ..laplacian import LocalScale, density_weights
 from ..memory import require_memory
 from ..multiplicity import copies_of, own_weight
 from ..pairs import Pairs
-from ..points import Points, in_unit
+from ..points import Points, host_array, in_unit, on_device
 from ..selection import Selection
 from ..sentences import Sentence
 from ..specification import FullSpec
@@ -34,6 +38,9 @@ __all__ = ["BuiltGraph", "TooManyEntriesError", "build_graph", "landmark_graph"]
 
 # Up to this many points the matrix is full (200 MB).
 _MOST_POINTS_OF_FULL = 5000
+# On a GPU it is as long as it takes this share of the free memory, if more than the second share of its entries count; a
+# sparse one takes so many bytes for each entry while it is built.
+_SHARE_OF_MEMORY, _SHARE_OF_FULL, _BYTES_THERE = 0.4, 0.1, 200.0
 # A cut-off chosen by size drops at most this share of the weight that neighbors have.
 _MOST_DROPPED = 0.01
 _CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
@@ -48,8 +55,8 @@ class BuiltGraph:
     Attributes
     ----------
     kernel : KernelGraph
-    points : ndarray or csr_array (N, n_features), or None
-        The points that carry the graph, a copy; None if distances were given.
+    points : ndarray, csr_array or tensor (N, n_features), or None
+        The points that carry the graph, a copy, on a GPU if the graph is there; None if distances were given.
     metric : str or callable
         By which new points are joined.
     finder : transformer or None
@@ -80,7 +87,12 @@ class BuiltGraph:
     @property
     def has_coordinates(self) -> bool:
         """Whether points were given, and their straight distances are those of the graph."""
-        return isinstance(self.points, np.ndarray) and self.metric == "euclidean"
+        return self.points is not None and not sparse.issparse(self.points) and self.metric == "euclidean"
+
+    @cached_property
+    def on_host(self) -> "BuiltGraph":
+        """The same in the memory of the host; itself, unless it is on a device."""
+        return replace(self, kernel=self.kernel.on_host, points=host_array(self.points)) if on_device(self.points) else self
 
 
 class TooManyEntriesError(ValueError):
@@ -136,7 +148,7 @@ def landmark_graph(
     rows = np.sort(cKDTree(points.box, leafsize=8).indices[places])
     sums = skeleton.engine(points).row_sums(np.array([bandwidth]), rows)
     degrees = (sums + float(spec.self_weights) * own_weight(points.multiplicity, rows))[:, 0]
-    some = points.subset(rows)
+    some = points.taken(rows)
     degrees *= 1.0 if some.multiplicity is None else some.multiplicity
     if some.distinct(3) < 3:
         raise ValueError(
@@ -199,7 +211,7 @@ def _stored(
     """The pairs that the graph stores, over √(ρ_i ρ_j), its cut-off, and how they were thinned."""
     spec, rho, n = skeleton.spec, None if skeleton.scale is None else skeleton.scale.rho, len(points)
     full = spec.cutoff is None and n <= _MOST_POINTS_OF_FULL
-    most = MOST_ENTRIES if isinstance(spec.n_edges, str) else n * (spec.n_edges + 1)
+    most = _most_entries(points) if isinstance(spec.n_edges, str) else n * (spec.n_edges + 1)
     if skeleton.pairs is not None or (full and n * n <= most):
         pairs = all_pairs(points, n_jobs=spec.n_jobs) if skeleton.pairs is None else skeleton.pairs
         return pairs if rho is None else pairs.scaled(rho), spec.cutoff, None
@@ -210,8 +222,11 @@ def _stored(
         if (W * ~inside).sum() <= _MOST_DROPPED * W.sum():
             break
     entries = float(inside.sum()) * n / len(rows)
+    if isinstance(spec.n_edges, str) and entries > _SHARE_OF_FULL * n * n and _fits_in_full(points):
+        pairs = all_pairs(points)
+        return pairs if rho is None else pairs.scaled(rho), cutoff, None
     if entries <= most:
-        require_memory(graph_memory(entries), f"A graph of about {entries:.1e} entries", "set {n_edges} or {n_landmarks}")
+        _require_memory(points, entries, f"A graph of about {entries:.1e} entries")
         pairs = pairs_within(points, cutoff * bandwidth, rho=rho, narrowest=bandwidth, n_jobs=spec.n_jobs)
         return pairs, cutoff, None
     if spec.n_edges == "all":
@@ -236,8 +251,7 @@ def _stored(
         n_edges=spec.n_edges,
         most=most / n - 1.0,
     )
-    needed = graph_memory(n * (thinning.n_edges + 1.0))
-    require_memory(needed, f"A graph of {n} points with {thinning.n_edges:.0f} edges each", "set {n_edges} or {n_landmarks}")
+    _require_memory(points, n * (thinning.n_edges + 1.0), f"A graph of {n} points with {thinning.n_edges:.0f} edges each")
     pairs = thinned_pairs(points, bandwidth, thinning, cutoff=cutoff, rho=rho, random_state=random_state, n_jobs=spec.n_jobs)
     return pairs, None if full else cutoff, thinning
 
@@ -254,14 +268,16 @@ def _some_rows(n_points: int) -> np.ndarray:
     return np.random.default_rng(0).choice(n_points, min(n_points, most), replace=False)
 
 
-def _full_rows(
-    points: Points, rows: np.ndarray, bandwidth: float, rho: np.ndarray | None
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Bandwidth, squared distances (n, N) over ρ_i ρ_j in one unit, and weights without the points' own."""
-    sqdist = points.sqdist(rows)
-    if rho is not None:
-        sqdist /= rho[rows][:, None] * rho
-    eps = in_unit([bandwidth], points.unit)[0]
+def _full_rows(points: Points, rows: np.ndarray, bandwidth: float, rho: np.ndarray | None) -> tuple[float, Any, Any]:
+    """Bandwidth, squared distances (n, N) over ρ_i ρ_j in one unit, and weights without the points' own, where they are."""
+    sqdist: Any
+    if points.on_gpu:
+        from .device_pairs import rows_there
+
+        eps, sqdist = in_unit([bandwidth], points.there[1])[0], rows_there(points, rows, rho)
+    else:
+        eps, sqdist = in_unit([bandwidth], points.unit)[0], points.sqdist(rows)
+        sqdist = sqdist if rho is None else sqdist / (rho[rows][:, None] * rho)
     with np.errstate(under="ignore"):
         W = gaussian(sqdist, eps)
     W[np.arange(len(rows)), rows] = 0.0
@@ -273,7 +289,7 @@ def _full_rows(
 
 
 def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, thinned: bool) -> float | None:
-    if not sparse.issparse(kernel.weights):
+    if not sparse.issparse(kernel.weights) and not getattr(kernel.weights, "is_partial", False):
         return 0.0
     if isinstance(points, Distances) and points.partial:
         return None
@@ -283,6 +299,27 @@ def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, t
     if thinned:  # what is stored stands for all within the cut-off
         kept = W[sqdist <= (np.inf if cutoff is None else cutoff * eps) ** 2].sum()
     else:
-        own = kernel.weights.diagonal()[rows] - W[np.arange(len(rows)), rows]  # without copies of the point
-        kept = kernel.weights[rows].sum() - own.sum()
-    return float(np.clip(1.0 - float(kept) / max(W.sum(), NO_NEIGHBORS), 0.0, 1.0))
+        own = kernel.weights.diagonal()[rows] - host_array(W[np.arange(len(rows)), rows])  # without copies of the point
+        kept = (kernel.weights @ np.ones(len(points)))[rows].sum() - own.sum()
+    return float(np.clip(1.0 - float(kept) / max(float(W.sum()), NO_NEIGHBORS), 0.0, 1.0))
+
+
+def _most_entries(points: Points) -> float:
+    """Entries of a graph that are stored, at most."""
+    return _free_there(points) / _BYTES_THERE if points.on_gpu else MOST_ENTRIES
+
+
+def _fits_in_full(points: Points) -> bool:
+    """Whether all pairs of points on a GPU fit there; on a host they are too many, or have been stored already."""
+    return points.on_gpu and 8.0 * len(points) ** 2 <= _SHARE_OF_MEMORY * _free_there(points)
+
+
+def _free_there(points: Points) -> float:
+    from .device import free_memory
+
+    return free_memory(points.given.device)
+
+
+def _require_memory(points: Points, entries: float, what: str) -> None:
+    if not points.on_gpu:
+        require_memory(graph_memory(entries), what, "set {n_edges} or {n_landmarks}")

@@ -5,6 +5,7 @@ told the directions, the displacements of all points are followed on graphs of m
 x_i takes the time ε²ρ_i²/4, so displacements are divided by the time that passes.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +21,7 @@ from ..multiplicity import counts_of
 from ..points import Points, in_unit
 from .graph import KernelGraph
 
-__all__ = ["calibrated"]
+__all__ = ["Displacements", "affords_moments", "calibrated"]
 
 # Evaluation points of a batch, the most batches, and the relative standard error that is enough.
 _BATCH, _MOST_BATCHES, _ENOUGH = 64, 4, 0.01
@@ -60,12 +61,13 @@ def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
     else:  # each as often as its weight says
         order = rng.choice(joined, most, p=graph.multiplicity[joined] / graph.multiplicity[joined].sum())
     first, *others = np.array_split(order, -(-len(order) // _BATCH))
-    walk = _Walk(graph, points)
+    walk = _walk_on(graph, points)
     rows = walk.rows(first, _FEW_STEPS)
-    seen, share, near = _directions(walk, first, rows)
+    n_values = min(_MOST_DIRECTIONS, points.shape[1]) + 1
+    seen, share, near = _directions(walk, first, rows, n_values)
     while seen is None and walk.is_sparse and len(rows) < _MOST_STEPS:
         rows = walk.longer(first, rows)
-        seen, share, near = _directions(walk, first, rows)
+        seen, share, near = _directions(walk, first, rows, n_values)
     if seen is None:
         return replace(graph, calibration=_untold(share))
     along, through = (walk.rates(first, rows, seen, plane=plane) for plane in (True, False))
@@ -102,6 +104,15 @@ def _untold(share: float) -> Calibration:
     return Calibration(1.0, float("nan"), 1.0, None, share, 0.0, np.zeros(0))
 
 
+def _walk_on(graph: KernelGraph, points: Points) -> Any:
+    """The walk on a graph, where its weights are."""
+    if isinstance(graph.weights, np.ndarray) or sparse.issparse(graph.weights):
+        return _Walk(graph, points)
+    from .device_walk import DeviceWalk
+
+    return DeviceWalk(graph, points, no_step=_NO_STEP, most_spanning=_MOST_SPANNING, rounding=_ROUNDING)
+
+
 class _Walk:
     """The walk P on a graph, from some of its points."""
 
@@ -114,7 +125,7 @@ class _Walk:
         W: Any = graph.weights
         self.by_walkers = self.is_sparse and W.nnz > max(_MOST_ENTRIES, _MANY_EDGES * graph.n_points)
         # Squares of displacements from sums over coordinates: for all points at the price of some.
-        few = self._X.shape[1] + 2 <= _BATCH * _MOST_BATCHES and self._eps > _FAR_ABOVE_ROUNDING
+        few = affords_moments(self._X.shape[1], self._eps)
         exact = not isinstance(points, Distances) or points.coordinates is not None
         self.by_moments = few and exact and not self.by_walkers and graph.multiplicity is None
 
@@ -168,9 +179,9 @@ class _Walk:
         squares = (R.multiply(R) if sparse.issparse(R) else R * R) @ (1.0 / m)
         return float(1.0 / np.median(squares)) / m.sum()
 
-    def singular_values(self, starts: np.ndarray, R: Matrix) -> np.ndarray:
-        """Of the points about each start, weighted by the probability that the walk is there (n, q)."""
-        values = np.zeros((len(starts), min(_MOST_DIRECTIONS, self._X.shape[1]) + 1))
+    def singular_values(self, starts: np.ndarray, R: Matrix, n_values: int) -> np.ndarray:
+        """Of the points about each start, weighted by the probability that the walk is there (n, n_values)."""
+        values = np.zeros((len(starts), n_values))
         for i, own in enumerate(values):
             found = self._principal(R, i)[0][: len(own)]
             own[: len(found)] = found
@@ -193,7 +204,7 @@ class _Walk:
                     j, p = row_entries(R, i)
                     there[i, t] = p @ self._squares(start, along, j)
         times = None if self._rho2 is None else [self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])]
-        return self._over_time(there, times, dim)
+        return self._over_time(list(there.T), times, dim)
 
     def _squares(self, start: int, along: np.ndarray | None, j: np.ndarray | None = None) -> np.ndarray:
         """Squared distances from a start to some points, all by default, along some directions (r, d), all by default."""
@@ -204,32 +215,22 @@ class _Walk:
 
     def rates_of_all(self, steps: int, dim: int) -> np.ndarray:
         """The same of all points (N, steps): Σ_j P^t_ij ‖x_j − x_i‖² follows from the means of x and ‖x‖² after t steps."""
-        X, r = self._X, self._X.shape[1]
-        squares = np.einsum("nr,nr->n", X, X)
-        while len(self._means) <= steps:
-            self._means.append(self._after_step(self._means[-1]))
-        there = [M[r] - 2.0 * np.einsum("nr,rn->n", X, M[:r]) + squares for M in self._means[: steps + 1]]
-        there[0] = np.zeros(len(X))
-        times = None if self._rho2 is None else [M[r + 1] for M in self._means[:steps]]
-        return self._over_time(np.column_stack(there), times, dim)
+        return self._over_time(*self._all.after(steps, self._after_step), dim)
 
     @cached_property
-    def _means(self) -> list[np.ndarray]:
-        """x, ‖x‖² and with local scales ρ² (r + 1 or 2, N), and their means after each step so far."""
+    def _all(self) -> "Displacements":
         X, rho2 = self._X, [] if self._rho2 is None else [self._rho2]
-        return [np.vstack([X.T, np.einsum("nr,nr->n", X, X), *rho2])]
+        return Displacements(X.T, np.vstack([X.T, np.einsum("nr,nr->n", X, X), *rho2]))
 
     def _after_step(self, values: np.ndarray) -> np.ndarray:
         """P applied to functions (k, N); W is symmetric."""
         W, weighted = self._graph.weights, values * self._graph.density
         return (weighted @ W if isinstance(W, np.ndarray) else (W @ weighted.T).T) * self._inverse
 
-    def _over_time(self, there: np.ndarray, rho2: list[np.ndarray] | None, dim: int) -> np.ndarray:
-        """What mean squares (n, steps + 1) grow by over that of diffusion, in a time that goes with ρ² before each step."""
-        time = np.full((len(there), there.shape[1] - 1), 0.5 * dim * self._eps**2)
-        if rho2 is not None:
-            time *= np.column_stack(rho2)
-        return np.diff(there, axis=1) / time
+    def _over_time(self, there: Sequence[np.ndarray], rho2: list[np.ndarray] | None, dim: int) -> np.ndarray:
+        """What mean squares (steps + 1, n) grow by over that of diffusion, in a time that goes with ρ² before each step."""
+        time = 0.5 * dim * self._eps**2 * (1.0 if rho2 is None else np.column_stack(rho2))
+        return np.diff(np.column_stack(there), axis=1) / time
 
     def _principal(self, R: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:
         """Singular values, largest first, and directions (k, r) of the points about one start."""
@@ -249,13 +250,43 @@ class _Walk:
         return values, np.where(rounding, 0.0, (directions @ Z).T / np.where(rounding, 1.0, values)).T
 
 
-def _directions(walk: _Walk, starts: np.ndarray, rows: list[Matrix]) -> tuple[int | None, float, float]:
+def affords_moments(n_features: int, eps: float) -> bool:
+    """Whether moments of all points cost no more than rows of some, and squares of ε are far above their rounding."""
+    return n_features + 2 <= _BATCH * _MOST_BATCHES and eps > _FAR_ABOVE_ROUNDING
+
+
+class Displacements:
+    """Mean square displacements of all points, after as many steps as were asked for; arrays or tensors.
+
+    Parameters
+    ----------
+    X : array (r, N)
+    values : array (r + 1 or 2, N)
+        x, ‖x‖² and with local scales ρ².
+    """
+
+    def __init__(self, X: Any, values: Any) -> None:
+        self._X, self._squares, self._values = X, values[len(X)], values
+        self._there, self._rho2 = [0.0 * self._squares], [values[-1]] if len(values) > len(X) + 1 else []
+
+    def after(self, steps: int, step: Callable[[Any], Any]) -> tuple[list[Any], list[Any] | None]:
+        """Mean squares (steps + 1, N), and ρ² before each step; ``step`` applies P to functions (k, N)."""
+        r = len(self._X)
+        while len(self._there) <= steps:
+            self._values = step(self._values)
+            self._there.append(self._values[r] - 2.0 * (self._X * self._values[:r]).sum(0) + self._squares)
+            if self._rho2:
+                self._rho2.append(self._values[-1])
+        return self._there[: steps + 1], self._rho2[:steps] or None
+
+
+def _directions(walk: Any, starts: np.ndarray, rows: list[Any], n_values: int) -> tuple[int | None, float, float]:
     """The least d that the points agree on after some number of steps, the share that does, and the share after one step.
 
     Few steps see noise as directions, and many see curvature: both add to d.  After still more, all points see the same.
     """
     seen = [R for t, R in enumerate(rows, start=1) if t in (1, 2, 4, 8, 16)]
-    votes = [largest_gap(walk.singular_values(starts, R)) for R in seen if R is rows[0] or walk.held(R) <= _LOCAL]
+    votes = [largest_gap(walk.singular_values(starts, R, n_values)) for R in seen if R is rows[0] or walk.held(R) <= _LOCAL]
     agreed = [(vote(each), float(np.mean(each == vote(each)))) for each in votes]
     most = max(share for _, share in agreed)
     told = [d for d, share in agreed if share > _MAJORITY and d > 0]

@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist
 from ..distances import between, metric_params
 from ..engines.base import NO_NEIGHBORS
 from ..kernel import gaussian, reach
-from ..points import in_unit
+from ..points import host_array, in_unit, on_device, tensor_in_unit_box
 from ..threads import in_order
 from .build import BuiltGraph
 
@@ -29,7 +29,7 @@ __all__ = ["Extension", "extend"]
 _HELD, _TOGETHER = 2**23, 512
 
 # Answers with rows of the new points, training points that they may see, and squared distances between them.
-_Task = Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]]
+_Task = Callable[[], tuple[np.ndarray, Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -63,45 +63,31 @@ def extend(
     if graph.finder is not None:
         new = sparse.csr_array(graph.finder.transform(new))
     n, kernel = new.shape[0], graph.kernel
-    rho = kernel.bandwidths / kernel.bandwidth
-    eps, tasks = _to_training_points(graph, new, rho)
+    rho, there = kernel.bandwidths / kernel.bandwidth, on_device(graph.points)
+    eps, tasks = _on_its_device(graph, new) if there else _to_training_points(graph, new, rho)
     found = Extension(np.empty((n, values.shape[1])), np.empty(n, dtype=int), np.empty(n, dtype=bool))
+    seen = _Seen(rho, kernel.column_weights, values, groups)
+    seen = seen.on(graph.points.device) if there else seen
 
     def of(task: _Task) -> int:
         """Fill in some rows; how many of them have no neighbors."""
         rows, near, sqdist = task()
         closest = sqdist.argmin(axis=1)
-        least = sqdist[np.arange(len(closest)), closest]
+        least = host_array(sqdist[np.arange(len(closest)), closest])
         if not np.isfinite(least).all():
             raise ValueError(
                 "Every new point needs a distance to at least one training point; row "
                 f"{rows[~np.isfinite(least)][0]} has none: store its nearest at least."
             )
         nearest = near[closest]
-        found.nearest[rows] = nearest
+        found.nearest[rows] = host_array(nearest)
         # A transformer's distance from a point to itself may be rounding instead of zero.
         found.twin[rows] = least == 0 if graph.finder is None else _same_place(given[rows], graph.points, nearest)
-        if graph.n_neighbors is not None and graph.n_neighbors < sqdist.shape[1]:
-            k = graph.n_neighbors - 1
-            sqdist[sqdist > np.partition(sqdist, k, axis=1)[:, [k]]] = np.inf
-        sqdist /= rho[nearest][:, None] * rho[near]
-        if graph.cutoff is not None:
-            sqdist[sqdist > (graph.cutoff * eps) ** 2] = np.inf
-        if groups is not None:
-            sqdist[groups[nearest][:, None] != groups[near]] = np.inf
-        least = sqdist.min(axis=1)
-        isolated = int((~(least <= reach(eps) ** 2)).sum())
-        lost = ~(least < -np.log(NO_NEIGHBORS) * eps**2)
-        with np.errstate(under="ignore"):
-            # Relative to the nearest, so that no row vanishes.
-            W = gaussian(sqdist - np.where(lost, 0.0, least)[:, None], eps) * kernel.column_weights[near]
-        lost |= W.sum(axis=1) == 0  # a training point without neighbors of its own has no density weight
-        W[lost] = 0.0
-        W[lost, closest[lost]] = 1.0
-        found.means[rows] = (W @ values[near]) / W.sum(axis=1, keepdims=True)
+        W, isolated = _weights(sqdist, closest, near, graph, eps, seen)
+        found.means[rows] = host_array((W @ seen.values[near]) / W.sum(axis=1, keepdims=True))
         return isolated
 
-    isolated = sum(in_order(of, tasks, n_jobs=n_jobs, label="extension"))
+    isolated = sum(in_order(of, tasks, n_jobs=1 if there else n_jobs, label="extension"))
     if isolated:
         warnings.warn(
             f"New points should have training points within reach; {isolated} of {n} have none at bandwidth "
@@ -109,6 +95,72 @@ def extend(
             stacklevel=4,
         )
     return found
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What new points see of the training points: arrays, or tensors on their device."""
+
+    rho: Any
+    column_weights: Any
+    values: Any
+    groups: Any
+
+    def on(self, device: Any) -> "_Seen":
+        """The same on a device."""
+        from .device import tensor_of
+
+        arrays = (self.rho, self.column_weights, self.values, self.groups)
+        return _Seen(*(None if a is None else tensor_of(a, device) for a in arrays))
+
+
+def _weights(sqdist: Any, closest: Any, near: Any, graph: BuiltGraph, eps: float, seen: _Seen) -> tuple[Any, int]:
+    """Unnormalized rows of P from squared distances, arrays or tensors, and how many of them have no neighbors."""
+    nearest = near[closest]
+    if graph.n_neighbors is not None and graph.n_neighbors < sqdist.shape[1]:
+        sqdist[sqdist > _kth(sqdist, graph.n_neighbors - 1)] = np.inf
+    sqdist /= seen.rho[nearest][:, None] * seen.rho[near]
+    if graph.cutoff is not None:
+        sqdist[sqdist > (graph.cutoff * eps) ** 2] = np.inf
+    if seen.groups is not None:
+        sqdist[seen.groups[nearest][:, None] != seen.groups[near]] = np.inf
+    least = sqdist[np.arange(len(sqdist)), sqdist.argmin(axis=1)]
+    isolated = int((~(least <= reach(eps) ** 2)).sum())
+    lost = ~(least < -np.log(NO_NEIGHBORS) * eps**2)
+    least[lost] = 0.0
+    with np.errstate(under="ignore"):
+        # Relative to the nearest, so that no row vanishes.
+        W = gaussian(sqdist - least[:, None], eps) * seen.column_weights[near]
+    lost |= W.sum(axis=1) == 0  # a training point without neighbors of its own has no density weight
+    W[lost] = 0.0
+    W[lost, closest[lost]] = 1.0
+    return W, isolated
+
+
+def _kth(sqdist: Any, k: int) -> Any:
+    """The entry of rank k of each row (n, 1)."""
+    if isinstance(sqdist, np.ndarray):
+        return np.partition(sqdist, k, axis=1)[:, [k]]
+    return sqdist.kthvalue(k + 1, dim=1, keepdim=True).values
+
+
+def _on_its_device(graph: BuiltGraph, new: Any) -> tuple[float, list[_Task]]:
+    """`_to_training_points` on the device of the training points."""
+    import torch
+
+    from ..engines.device import squared_distances
+    from .device import chunks_of, tensor_of
+
+    training, unit = tensor_in_unit_box(graph.points)
+    new = new.to(training.device) if on_device(new) else tensor_of(new, training.device)
+    points = tensor_in_unit_box(new, graph.points)[0].clamp_(-1e140, 1e140)
+    everyone = torch.arange(len(training), device=training.device)
+
+    def of(part: slice) -> tuple[np.ndarray, Any, Any]:
+        return np.arange(part.start, part.stop), everyone, squared_distances(points[part], training)
+
+    parts = chunks_of(len(points), len(training), training.device)
+    return in_unit([graph.kernel.bandwidth], unit)[0], [partial(of, part) for part in parts]
 
 
 def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray) -> tuple[float, list[_Task]]:

@@ -21,7 +21,16 @@ from scipy import sparse
 
 from ..calibration import Calibration, heat_eigenvalues
 from ..engines.base import NO_NEIGHBORS
-from ..laplacian import LocalScale, Matrix, density_weights, laplacian, log_density_weights, scaled_rows
+from ..laplacian import (
+    LocalScale,
+    Matrix,
+    density_weights,
+    laplacian,
+    log_density_weights,
+    scaled,
+    shifted,
+    submatrix,
+)
 from ..memory import require_memory
 from ..multiplicity import counts_of, weights_at
 from ..pairs import Pairs
@@ -101,7 +110,7 @@ class KernelGraph:
 
     def restricted(self, rows: np.ndarray) -> "KernelGraph":
         """The graph of some points, whole components of this one: their degrees stay."""
-        W = self.weights[rows][:, rows]
+        W = submatrix(self.weights, rows)
         scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.intrinsic_dim)
         m = weights_at(self.multiplicity, rows)
         return replace(self, weights=W, degrees=self.degrees[rows], density=self.density[rows], scale=scale, multiplicity=m)
@@ -109,20 +118,17 @@ class KernelGraph:
     def renormalized(self) -> Matrix:
         """W' = diag(v) W diag(v)."""
         v = self.density_unit * self.density
-        return _scaled(self.weights, v, v)
+        return scaled(self.weights, rows=v, columns=v)
 
     def transition(self) -> Matrix:
         """P, whose rows sum to 1."""
         isolated = self._sums == 0
-        P = _scaled(self.weights, self.density * _inverse(self._sums), self.density)
-        if isolated.any():
-            stay = isolated.astype(P.dtype)
-            P = P + (sparse.diags_array(stay, format="csr") if sparse.issparse(P) else np.diag(stay))
-        return P
+        P = scaled(self.weights, rows=self.density * _inverse(self._sums), columns=self.density)
+        return shifted(P, isolated.astype(P.dtype)) if isolated.any() else P
 
     def symmetric(self) -> Matrix:
         """A = diag(d')^{−1/2} W' diag(d')^{−1/2}; rows of points without neighbors are zero."""
-        return _scaled(self.weights, self.symmetric_root, self.symmetric_root)
+        return scaled(self.weights, rows=self.symmetric_root, columns=self.symmetric_root)
 
     @property
     def symmetric_root(self) -> np.ndarray:
@@ -136,10 +142,7 @@ class KernelGraph:
         factor = 4.0 / (self.factor * self.bandwidth**2)
         A = self.symmetric() if normalization == "symmetric" else self.renormalized()
         diagonal = (self._sums > 0) * 1.0 if normalization == "symmetric" else self.renormalized_degrees
-        diagonal = diagonal.astype(A.dtype)
-        if sparse.issparse(A):
-            return sparse.csr_array(factor * (A - sparse.diags_array(diagonal, format="csr")))
-        return factor * (A - np.diag(diagonal))
+        return factor * shifted(A, -diagonal.astype(A.dtype))
 
     def metric_laplacian(self) -> Matrix:
         """L for lengths: (4/ε²)(P − I) over the factor of one step, as the dual metric of a map takes one."""
@@ -156,6 +159,12 @@ class KernelGraph:
         mass = self.renormalized_degrees
         spread = 1.0 if self.scale is None else float(mass @ self.scale.rho**4 / (mass @ self.scale.rho**2))
         return heat_eigenvalues(eigenvalues, 0.25 * self.bandwidth**2 * spread) / self.factor
+
+    @property
+    def on_host(self) -> "KernelGraph":
+        """The graph with its weights in the memory of the host; itself, unless they are on a device."""
+        W: Any = self.weights
+        return self if isinstance(W, np.ndarray) or sparse.issparse(W) else replace(self, weights=W.host())
 
     def to_scipy(self) -> sparse.csr_array:
         """W as a sparse matrix of its own, also where the graph holds it in full."""
@@ -216,13 +225,6 @@ class KernelGraph:
         return graph
 
 
-def _scaled(W: Matrix, rows: np.ndarray, columns: np.ndarray) -> Matrix:
-    """diag(rows) W diag(columns)"""
-    if isinstance(W, np.ndarray):
-        return (W * np.multiply.outer(rows, columns)).astype(W.dtype, copy=False)
-    return scaled_rows(W, rows=rows, columns=columns)
-
-
 def kernel_graph(
     pairs: Pairs,
     bandwidth: float,
@@ -248,7 +250,7 @@ def kernel_graph(
         else:
             W.setdiag(own / m)
     if multiplicity is not None:
-        W = _scaled(W, m, m)
+        W = scaled(W, rows=m, columns=m)
     if degrees is None:
         degrees = np.asarray(W.sum(axis=1, dtype=float)).ravel()
     degrees = np.where(degrees > NO_NEIGHBORS, degrees, 0.0)

@@ -1,4 +1,7 @@
-"""Which pairs of points a graph stores: all of them, those within a radius, or the nearest neighbors of each point."""
+"""Which pairs of points a graph stores: all of them, those within a radius, or the nearest neighbors of each point.
+
+Those of points on a GPU are found and stored there (`geolap.graphs.device_pairs`).
+"""
 
 import time
 from collections.abc import Callable
@@ -16,7 +19,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ..distances import Distances
 from ..engines.blocks import Block, blocks
 from ..pairs import ZERO, Pairs
-from ..points import PointsLike, as_points, in_unit, spread_pieces
+from ..points import Points, PointsLike, as_points, host_array, in_unit, spread_pieces
 from ..sentences import Sentence
 from ..threads import Scratch, heard, in_order, thread_count
 from ..validation import check_number
@@ -53,11 +56,15 @@ _RELATIVE_ERROR = 1e-9
 _Found = tuple[np.ndarray, np.ndarray]
 
 
-def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Pairs:
+def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Any:
     """All pairs, as a full matrix."""
     points = as_points(X)
     if isinstance(points, Distances):
         return points.pairs
+    if points.on_gpu:
+        from .device_pairs import AllPairs
+
+        return AllPairs(*points.there)
     X, unit = points.box, points.unit
     sqdist = np.empty((len(X), len(X)))
     if X.shape[1] <= _FEATURES_FOR_DIFFERENCES:
@@ -91,12 +98,16 @@ def pairs_within(
     rho: np.ndarray | None = None,
     narrowest: float | None = None,
     n_jobs: int | None = None,
-) -> Pairs:
+) -> Any:
     """Pairs at most ``radius`` apart (over √(ρ_i ρ_j)), by tiles of points that stand together.
 
     Distances are accurate enough for bandwidths from ``narrowest`` (by default a tenth of the radius) on.
     """
     points = as_points(X)
+    if points.on_gpu:
+        from .device_pairs import pairs_within_there
+
+        return pairs_within_there(points, radius, rho=rho)
     X, unit = points.box, points.unit
     radius, narrowest = in_unit([radius, narrowest or 0.1 * radius], unit)
     parts, order = blocks(X, _SIDE, rho)
@@ -164,9 +175,15 @@ def matrix_of_tiles(
     return sparse.csr_array((data, indices, ends.astype(index)), shape=(len(order), len(order)))
 
 
-def nearest_pairs(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> Pairs:
+def nearest_pairs(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> Any:
     """Pairs of which one is among the ``n_neighbors`` nearest of the other."""
-    distances, columns = nearest_neighbors(X, n_neighbors, n_jobs=n_jobs)
+    points = as_points(X)
+    _check_neighbors(points, n_neighbors)
+    if points.on_gpu:
+        from .device_pairs import nearest_pairs_there
+
+        return nearest_pairs_there(points, n_neighbors)
+    distances, columns = nearest_neighbors(points, n_neighbors, n_jobs=n_jobs)
     unit = float(distances.max()) or 1.0
     distances /= unit
     np.square(distances, out=distances)
@@ -207,17 +224,14 @@ def nearest_neighbors(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = N
     exact, but a few neighbors may be missed.
     """
     points = as_points(X)
-    check_number("n_neighbors", n_neighbors, Integral, low=1)
-    if n_neighbors >= len(points):
-        raise ValueError(
-            Sentence(
-                "{n_neighbors} must be less than the number of points; {k} was given for {n} points: lower it.",
-                k=n_neighbors,
-                n=len(points),
-            )
-        )
+    _check_neighbors(points, n_neighbors)
     if isinstance(points, Distances):
         return points.nearest(n_neighbors, n_jobs=n_jobs)
+    if points.on_gpu:
+        from .device_pairs import nearest_there
+
+        found = nearest_there(points, n_neighbors)
+        return points.there[1] * host_array(found[0]), host_array(found[1])
     box, k = points.box, n_neighbors + 1
     if box.shape[1] <= _FEATURES_FOR_TREE:
         search = _nearest_by_tree
@@ -230,6 +244,18 @@ def nearest_neighbors(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = N
     own = columns == np.arange(len(box))[:, None]
     own[~own.any(axis=1), -1] = True
     return distances[~own].reshape(len(box), -1) * points.unit, columns[~own].reshape(len(box), -1)
+
+
+def _check_neighbors(points: Points, n_neighbors: Any) -> None:
+    check_number("n_neighbors", n_neighbors, Integral, low=1)
+    if n_neighbors >= len(points):
+        raise ValueError(
+            Sentence(
+                "{n_neighbors} must be less than the number of points; {k} was given for {n} points: lower it.",
+                k=n_neighbors,
+                n=len(points),
+            )
+        )
 
 
 def nearest_distances(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> sparse.csr_array:

@@ -43,12 +43,12 @@ class Skeleton:
         """Neighbors that a point is joined with, in the median; None if all pairs count."""
         if self.pairs is None:
             return None
-        S = self.pairs.sqdist
+        S = self.pairs.host.sqdist
         return S.shape[0] - 1 if isinstance(S, np.ndarray) else max(1, int(np.median(np.diff(S.indptr))) - 1)
 
     def engine(self, points: Points) -> Engine:
         """The engine that sums over these pairs."""
-        return make_engine(points, self.spec, scale=self.scale, pairs=self.pairs)
+        return make_engine(points, self.spec, scale=self.scale, pairs=None if self.pairs is None else self.pairs.host)
 
 
 def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) -> Skeleton:
@@ -66,9 +66,10 @@ def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) ->
         return Skeleton(full, given_pairs(distances, len(points)), scale, finder)
     if full.n_neighbors is None:
         return Skeleton(full, points.pairs if isinstance(points, Distances) and not points.whole else None, scale)
-    require_memory(
-        graph_memory(neighbor_entries(len(points), full.n_neighbors)),
-        f"A graph that joins {len(points)} points with their {full.n_neighbors} nearest neighbors",
-        "lower {n_neighbors}, or use {n_landmarks}",
-    )
+    if not points.on_gpu:
+        require_memory(
+            graph_memory(neighbor_entries(len(points), full.n_neighbors)),
+            f"A graph that joins {len(points)} points with their {full.n_neighbors} nearest neighbors",
+            "lower {n_neighbors}, or use {n_landmarks}",
+        )
     return Skeleton(full, nearest_pairs(points, full.n_neighbors, n_jobs=full.n_jobs), scale)

@@ -26,7 +26,7 @@ from scipy.linalg import LinAlgError
 from scipy.sparse.csgraph import breadth_first_order, connected_components, reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
-from ..laplacian import Matrix, scaled_rows
+from ..laplacian import Matrix, scaled, shifted, submatrix
 from ..sentences import Sentence
 from ..threads import heard, one_blas_thread, thread_count
 from ..validation import check_choice
@@ -64,6 +64,11 @@ _SAME, _ROUNDING = 1e-10, 1e-13
 _ROWS_AT_ONCE, _PARTS = 64, 8
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
+
+_NOT_CONVERGED = (
+    "Eigenvectors must converge; {found} of {k} did for {n} points: request fewer, or use a larger bandwidth, at which "
+    "eigenvalues lie farther apart."
+)
 
 # Eigenvalues (k,) and their vectors (n, k).
 _Eigenpairs = tuple[np.ndarray, np.ndarray]
@@ -169,13 +174,12 @@ def _shifted(graph: KernelGraph, rho: np.ndarray) -> tuple[_Symmetric, float]:
     """B = c I − M and c."""
     even, top = bool(np.all(rho == 1.0)), float((rho**-2.0).max())
     shift = np.zeros(len(rho)) if even else top - rho**-2.0 * (graph.degrees > 0)
-    if not sparse.issparse(graph.weights):
+    if isinstance(graph.weights, np.ndarray):
         return _Scaled(np.asarray(graph.weights, dtype=float), graph.symmetric_root / rho, shift), top
     A = graph.symmetric()
     if even:
         return A, 1.0
-    scaled = scaled_rows(A, rows=1.0 / rho, columns=1.0 / rho)
-    return sparse.csr_array(scaled + sparse.diags_array(shift, format="csr")), top
+    return shifted(scaled(A, rows=1.0 / rho, columns=1.0 / rho), shift), top
 
 
 def graph_components(graph: KernelGraph) -> np.ndarray:
@@ -183,26 +187,28 @@ def graph_components(graph: KernelGraph) -> np.ndarray:
 
     An edge that neither of its ends can tell from rounding, P_ij and P_ji both below 1e-14, joins nothing.
     """
-    W = graph.weights
-    if sparse.issparse(W) and _lightest(graph) > _NO_EDGE:
-        joined: sparse.csr_array = W
-    elif sparse.issparse(W):
-        joined = graph.transition().copy()
-        joined.data = joined.data > _NO_EDGE
-        joined.eliminate_zeros()
+    if _on_device(graph.weights):
+        labels = _labels_there(graph)
+    elif sparse.issparse(graph.weights):
+        labels = connected_components(_joined(graph), directed=False)[1]
     else:
-        return _ranked(_components_of_full(graph), graph.multiplicity)
-    return _ranked(connected_components(joined, directed=False)[1], graph.multiplicity)
-
-
-def _ranked(labels: np.ndarray, multiplicity: np.ndarray | None) -> np.ndarray:
-    """Labels by size, the largest component being 0."""
-    rank = np.argsort(np.argsort(-np.bincount(labels, multiplicity), kind="stable"))
+        labels = _labels_of_full(graph)
+    rank = np.argsort(np.argsort(-np.bincount(labels, graph.multiplicity), kind="stable"))
     return rank[labels]
 
 
-def _components_of_full(graph: KernelGraph) -> np.ndarray:
-    """Component of each point of a full graph, without a matrix of edges: mostly some rows of W join all points."""
+def _joined(graph: KernelGraph) -> sparse.csr_array:
+    """A sparse matrix with entries where edges are."""
+    if _lightest(graph) > _NO_EDGE:
+        return graph.weights
+    joined: sparse.csr_array = graph.transition().copy()
+    joined.data = joined.data > _NO_EDGE
+    joined.eliminate_zeros()
+    return joined
+
+
+def _labels_of_full(graph: KernelGraph) -> np.ndarray:
+    """Components of a full graph, without a matrix of edges: mostly some rows of W join all points."""
     W: Any = graph.weights
     v, s = graph.density, graph.density_sums
     out = np.where(v * s > 0, 1.0 / np.maximum(s, np.finfo(float).tiny), 0.0)
@@ -224,6 +230,21 @@ def _components_of_full(graph: KernelGraph) -> np.ndarray:
     return labels
 
 
+def _on_device(A: Any) -> bool:
+    return not (isinstance(A, np.ndarray | _Scaled) or sparse.issparse(A))
+
+
+def _labels_there(graph: KernelGraph) -> np.ndarray:
+    """Components of a graph on a device, numbered."""
+    from .device_spectrum import components_there
+
+    W: Any = graph.weights
+    sums = graph.density * graph.density_sums
+    inverse = np.where(sums > 0, 1.0 / np.where(sums > 0, sums, 1.0), 0.0)
+    labels: np.ndarray = np.unique(components_there(W, graph.density, inverse, _NO_EDGE), return_inverse=True)[1]
+    return labels
+
+
 def _lightest(graph: KernelGraph) -> float:
     """A bound from below on the transition probabilities along the edges of a sparse graph."""
     W: sparse.csr_array = graph.weights
@@ -240,7 +261,7 @@ def _component(
     if k == 1:
         return np.array([top]), constant, 0.0
     if len(constant) < B.shape[0]:
-        B = B.part(rows) if isinstance(B, _Scaled) else B[rows][:, rows]
+        B = B.part(rows) if isinstance(B, _Scaled) else submatrix(B, rows)
     values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, top=top, solver=solver, n_jobs=n_jobs)
     return np.concatenate([[top], values]), np.hstack([constant, vectors]), residual
 
@@ -288,17 +309,22 @@ def largest_eigenpairs(
     iterate on is always solved directly.
     """
     check_choice("eigen_solver", solver, SOLVERS)
-    n, is_sparse = B.shape[0], sparse.issparse(B)
+    n = B.shape[0]
     known = np.zeros((n, 1)) if without is None else without
     push = 3.0 * top
-    small = n <= (_DIRECT_SPARSE if is_sparse else _DIRECT + _DIRECT_PER_PAIR * k) or 3 * k >= n
+    full = isinstance(B, np.ndarray | _Scaled) or (_on_device(B) and not B.is_sparse)
+    small = n <= (_DIRECT + _DIRECT_PER_PAIR * k if full else _DIRECT_SPARSE) or 3 * k >= n
     found = None
+    if not isinstance(B, np.ndarray | _Scaled) and _on_device(B):
+        found = None if small or solver in ("dense", "lobpcg") else _lanczos_there(B, k, known, push, top)
+        B = B.host() if found is None else B
+    is_sparse = sparse.issparse(B)
     with one_blas_thread, _product(B, n_jobs) as times:
-        if small or solver == "dense":
+        if found is None and (small or solver == "dense"):
             found = _full(_in_full(B), k, known, push)
-        elif without is not None and _by_lobpcg(is_sparse, n, k, solver):
+        elif found is None and without is not None and _by_lobpcg(is_sparse, n, k, solver):
             found = _lobpcg(B, k, known, top, n_jobs)
-        elif is_sparse and solver == "auto" and _few_fill_ins(B, top):
+        elif found is None and is_sparse and solver == "auto" and _few_fill_ins(B, top):
             found = _factorized(B, k, known, top)
         if found is None and is_sparse:
             found = _lanczos(lambda v: times(v) - push * known[:, 0] * (known[:, 0] @ v), n, k)
@@ -356,6 +382,9 @@ def _product(B: _Symmetric, n_jobs: int | None) -> Iterator[_Product]:
     Rows of a sparse matrix are summed one by one, and a full one has as many parts: the number of threads changes nothing.
     """
     threads = thread_count(n_jobs)
+    if _on_device(B):
+        yield lambda V: B @ V
+        return
     if not isinstance(B, np.ndarray | _Scaled):
         many = threads > 1 and B.nnz >= _ENTRIES_FOR_THREADS
         ends = np.searchsorted(B.indptr, np.linspace(0, B.nnz, threads + 1)) if many else np.array([0, B.shape[0]])
@@ -407,10 +436,19 @@ def _lanczos(product: _Product, n: int, k: int) -> _Eigenpairs | None:
             found = len(error.eigenvalues)
     if n <= _FACTORIZED:
         return None
-    raise RuntimeError(
-        f"Eigenvectors must converge; {found} of {k} did for {n} points: request fewer, or use a larger bandwidth, at which "
-        "eigenvalues lie farther apart."
-    )
+    raise RuntimeError(_NOT_CONVERGED.format(found=found, k=k, n=n))
+
+
+def _lanczos_there(B: Any, k: int, known: np.ndarray, push: float, top: float) -> _Eigenpairs | None:
+    """Largest eigenpairs of a matrix on a device; None as for `_lanczos`."""
+    from .device_spectrum import largest_there
+
+    n = B.shape[0]
+    restarts = _FEW_RESTARTS if n <= _FACTORIZED else _RESTARTS
+    found = largest_there(B, k, known=known, push=push, tol=_WANTED * top, restarts=restarts)
+    if found is None and n > _FACTORIZED:
+        raise RuntimeError(_NOT_CONVERGED.format(found="not all", k=k, n=n))
+    return found
 
 
 def _block_lanczos(product: _Product, n: int, k: int, known: np.ndarray, top: float) -> _Eigenpairs | None:

@@ -37,13 +37,14 @@ from scipy.sparse.csgraph import connected_components
 from ..engines.base import NO_NEIGHBORS
 from ..engines.blocks import Block, blocks
 from ..kernel import gaussian
+from ..laplacian import Matrix, rows_of
 from ..pairs import ZERO, Pairs
-from ..points import Points, in_unit, spread_rows
+from ..points import Points, host_array, in_unit, spread_rows
 from ..threads import Scratch, in_order
 from ..validation import check_random_state
 from .neighbors import matrix_of_tiles, nearest_pairs, tiles_within
 
-__all__ = ["WIDER", "Thinning", "planned_thinning", "thinned_pairs", "thinning_error"]
+__all__ = ["AGAIN", "WIDER", "Thinning", "planned_thinning", "powers", "thinned_pairs", "thinning_error"]
 
 # α, and the factor by which W^α is wider than W.
 _POWER = 2.0 / 3.0
@@ -53,7 +54,7 @@ _ERROR, _FEWEST = 0.02, 60
 # Points of a block, and the probability from which on all pairs of two blocks are looked at.
 _SIDE, _LOOK_AT_ALL = 768, 0.1
 # How much more likely pairs are kept that could join what thinning has taken apart.
-_AGAIN = 1000.0
+AGAIN = 1000.0
 # Pairs that are drawn, at most; looking at one of a whole tile costs a twelfth.
 _MOST_DRAWN, _COST_IN_TILE = 10**9, 1.0 / 12.0
 # The share of edges that go to nearest neighbors where strong pairs would not be found otherwise.
@@ -86,8 +87,8 @@ class Thinning:
 
 
 def planned_thinning(
-    W: np.ndarray,
-    sqdist: np.ndarray,
+    W: Any,
+    sqdist: Any,
     rows: np.ndarray,
     *,
     sums: np.ndarray,
@@ -100,7 +101,7 @@ def planned_thinning(
 
     Parameters
     ----------
-    W, sqdist : ndarray (n, N)
+    W, sqdist : ndarray or tensor (n, N)
         Weights of these rows, zero where there is nothing to store, and squared distances.
     rows : ndarray (n,)
     sums : ndarray (N,)
@@ -114,8 +115,8 @@ def planned_thinning(
         Edges of a point that are never exceeded with "auto".
     """
     halves = 0.5 / np.maximum(sums, NO_NEIGHBORS)
-    row, column = np.nonzero(W)
-    w, squares = W[row, column], sqdist[row, column]
+    row, column = W.nonzero() if isinstance(W, np.ndarray) else W.nonzero(as_tuple=True)
+    row, column, w, squares = (host_array(a) for a in (row, column, W[row, column], sqdist[row, column]))
     share = w**_POWER * (halves[rows[row]] + halves[column])
     P = w * density[column]
     P /= np.maximum(np.bincount(row, P, minlength=len(rows)), NO_NEIGHBORS)[row]
@@ -153,11 +154,15 @@ def thinned_pairs(
     rho: np.ndarray | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
-) -> Pairs:
+) -> Any:
     """A random share of the pairs at most ``cutoff``·ε apart (over √(ρ_i ρ_j)), with the probability of each.
 
     Where these fall into several components, pairs between them get another chance, a thousand times as likely.
     """
+    if points.on_gpu:
+        from .device_pairs import thinned_pairs_there
+
+        return thinned_pairs_there(points, bandwidth, thinning, cutoff=cutoff, rho=rho, random_state=random_state)
     eps, radius = in_unit([bandwidth, bandwidth * (cutoff or np.inf)], points.unit)
     seed = check_random_state(random_state).randint(2**31)
     parts, order = blocks(points.box, _SIDE, rho)
@@ -179,28 +184,28 @@ def thinned_pairs(
         sqdist, share = _joined(near, np.ones(near.nnz), sqdist, share)
     n, labels = connected_components(sqdist, connection="strong")
     if n > 1:
-        again = _Sampler(eps, radius, _AGAIN * rates[order], labels=labels[order], most=sampler.most)
-        tasks = [(I, J, min(_AGAIN * bound, again.most), (*key, 1)) for I, J, bound, key in tasks if again.across(I, J)]
+        again = _Sampler(eps, radius, AGAIN * rates[order], labels=labels[order], most=sampler.most)
+        tasks = [(I, J, min(AGAIN * bound, again.most), (*key, 1)) for I, J, bound, key in tasks if again.across(I, J)]
         found = list(in_order(again.of, tasks, n_jobs=n_jobs, label="pairs between components"))
         more = _joining(tasks, found, order)
-        sqdist, share = _joined(more, again.shares(more, _AGAIN * rates), sqdist, share)
+        sqdist, share = _joined(more, again.shares(more, AGAIN * rates), sqdist, share)
     return Pairs(sqdist, points.unit, share)
 
 
-def thinning_error(W: sparse.csr_array, pairs: Pairs, *, density: np.ndarray, renormalization: float) -> float:
+def thinning_error(W: Matrix, pairs: Pairs, *, density: np.ndarray, renormalization: float) -> float:
     """The error of a thinned graph, |δλ/λ|, from its own weights: Var(W_ij) is (1 − p) Ŵ_ij² in the mean over what is kept.
 
     ``density`` are the density weights v (N,), and ``renormalization`` is λ_r, or 0 if v does not come from this graph.
     """
     assert pairs.share is not None
     rows = spread_rows(W.shape[0], _ROWS_FOR_ERROR)
-    share = sparse.csr_array((pairs.share, W.indices, W.indptr), shape=W.shape)[rows]
-    some, squares = W[rows], pairs.sqdist[rows]
+    some: Any = rows_of(W, rows)
+    squares, share = pairs.of_rows(rows)
     row = np.repeat(np.arange(len(rows)), np.diff(some.indptr))
     P = some.data * density[some.indices]
     P[some.indices == rows[row]] = 0.0
     P /= np.maximum(np.bincount(row, P, minlength=len(rows)), NO_NEIGHBORS)[row]
-    return _shift((1.0 - share.data) * P**2, P, squares.data, len(rows), renormalization)
+    return _shift((1.0 - share) * P**2, P, squares, len(rows), renormalization)
 
 
 def _shift(variance: np.ndarray, P: np.ndarray, squares: np.ndarray, n_rows: int, renormalization: float) -> float:
@@ -222,7 +227,7 @@ class _Sampler:
 
     def bound(self, I: Block, J: Block, gap: float) -> float:
         """A bound on the probabilities of all pairs of two blocks."""
-        return min(1.0, float(_powers(gap**2, self._eps)) * (self._rates[I.rows].max() + self._rates[J.rows].max()))
+        return min(1.0, float(powers(gap**2, self._eps)) * (self._rates[I.rows].max() + self._rates[J.rows].max()))
 
     def across(self, I: Block, J: Block) -> bool:
         """Whether some pair of these blocks has different labels."""
@@ -254,7 +259,7 @@ class _Sampler:
     def _from_all(self, I: Block, J: Block, rng: np.random.Generator) -> _Found:
         shape = len(I.points), len(J.points)
         sqdist = I.sqdist(J, self._eps, out=self._scratch.array("sqdist", shape))
-        p = _powers(sqdist, self._eps)
+        p = powers(sqdist, self._eps)
         p *= self._rates[I.rows][:, None] + self._rates[J.rows]
         row, column = np.divmod(_systematic(np.minimum(p, self.most, out=p).ravel(), rng), shape[1])
         return row, column, sqdist[row, column]
@@ -266,7 +271,7 @@ class _Sampler:
         sqdist = np.einsum("nr,nr->n", between, between)
         if I.rho is not None and J.rho is not None:
             sqdist /= I.rho[row] * J.rho[column]
-        p = _powers(sqdist, self._eps) * (self._rates[I.rows][row] + self._rates[J.rows][column])
+        p = powers(sqdist, self._eps) * (self._rates[I.rows][row] + self._rates[J.rows][column])
         kept = _systematic(np.minimum(p / bound, 1.0), rng)
         return row[kept], column[kept], sqdist[kept]
 
@@ -278,13 +283,13 @@ class _Sampler:
             last = max(first + 1, int(np.searchsorted(ends, ends[first] + _HELD)) - 1)
             entries = slice(ends[first], ends[last])
             row, column = np.repeat(np.arange(first, last), np.diff(ends[first : last + 1])), sqdist.indices[entries]
-            p = _powers(sqdist.data[entries], self._eps) * (rates[row] + rates[column])
+            p = powers(sqdist.data[entries], self._eps) * (rates[row] + rates[column])
             shares[entries] = np.where(row == column, 1.0, np.minimum(p, self.most))
             first = last
         return shares
 
 
-def _powers(sqdist: Any, eps: float) -> Any:
+def powers(sqdist: Any, eps: float) -> Any:
     """W^α, which is the weight at a wider bandwidth."""
     return gaussian(sqdist, WIDER * eps)
 
