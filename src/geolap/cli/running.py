@@ -6,7 +6,6 @@ Exit codes: 0 success, 1 a fault of geolap itself, 2 a file or an option that ca
 """
 
 import json
-import logging
 import math
 import os
 import signal
@@ -148,8 +147,7 @@ class Run:
         self._start = time.perf_counter()
         written = {option.name: [*option.opts, *option.secondary_opts] for option in options}
         self._options = {name: way for name, ways in written.items() for way in reversed(ways) if way.startswith("--")}
-        if running.verbose:
-            _log_on_standard_error()
+        self.verbose = running.verbose
         if self.quiet or self.as_json:
             os.environ.setdefault("TQDM_DISABLE", "1")
 
@@ -168,7 +166,7 @@ class Run:
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = self._warn
-                with _limited_threads(self.n_jobs):
+                with _limited_threads(self.n_jobs), _spoken(self.verbose):
                     yield
             sys.stdout.flush()
         except typer.Exit:
@@ -274,13 +272,13 @@ def _limited_threads(n_jobs: int | None) -> Any:
     return threadpool_limits(thread_count(GraphSpec(n_jobs=n_jobs).filled().n_jobs))
 
 
-def _log_on_standard_error() -> None:
-    """What the library logs, with the time."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-    logger = logging.getLogger("geolap")
-    logger.setLevel(logging.INFO)
-    logger.handlers = [handler]
+def _spoken(verbose: bool) -> Any:
+    """What the library does is told on standard error, with the time."""
+    if not verbose:
+        return nullcontext()
+    from ..progress import aloud
+
+    return aloud()
 
 
 def _say_interrupted() -> None:

@@ -20,6 +20,7 @@ from ..graphs.extension import Extension, extend
 from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..points import Points, on_device
+from ..progress import Spoken, say
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
 from ..selectors import resolve_bandwidth
 from ..sentences import Sentence
@@ -70,6 +71,8 @@ _PARAMETERS = """    renormalization : float, default 1.0
         For the choice of the bandwidth, and of the edges that are stored where not all are.
     n_jobs : int, optional
         Threads; None and −1 stand for every core that the process may use.  Does not change the result.
+    verbose : bool or int, default False
+        Say what is done, with the time, on standard error: the records that ``logging`` has under "geolap", for this fit.
 """
 _NEIGHBORS = """    n_neighbors : int, optional
         Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).  A point
@@ -103,7 +106,7 @@ def documented(cls: _Class, **texts: str) -> _Class:
 
 
 @dataclass(eq=False, repr=False)
-class GraphEstimator(BaseEstimator):
+class GraphEstimator(Spoken, BaseEstimator):
     """An estimator on a graph.  Only ``fit`` sets attributes; properties of the graph are read from ``_built``."""
 
     needs_geometry: ClassVar[bool] = False  # whether it needs a bandwidth that resolves tangent planes
@@ -120,6 +123,7 @@ class GraphEstimator(BaseEstimator):
     metric: Metric = "euclidean"
     random_state: Any = None
     n_jobs: int | None = None
+    verbose: bool | int = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -188,7 +192,8 @@ class GraphEstimator(BaseEstimator):
         check_choice("calibrate", self.calibrate, (True, False))
         start = time.perf_counter()
         built = self._raw(data, y, n_landmarks=n_landmarks)
-        _log.info(
+        say(
+            _log,
             "%s: graph of %d points at bandwidth %.4g in %.1f s",
             *(type(self).__name__, built.kernel.n_points, built.kernel.bandwidth, time.perf_counter() - start),
         )

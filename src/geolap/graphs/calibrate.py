@@ -163,15 +163,16 @@ class _Walk:
 
         With ``plane`` only the part along the tangent plane counts, which is found after half of the steps.
         """
-        there = np.zeros((len(starts), len(rows) + 1))
+        there, squares = np.zeros((len(starts), len(rows) + 1)), np.zeros(len(self._X))
         for i, start in enumerate(starts):
-            along = self._principal(rows[max(len(rows) // 2, 1) - 1], i)[1][:dim].T if plane else None
-            for t, R in enumerate(rows, start=1):
-                j, p = row_entries(R, i)
-                if along is None:
-                    there[i, t] = p @ self._points.sqdist(np.array([start]), j)[0]
-                else:
-                    there[i, t] = p @ np.square((self._X[j] - self._X[start]) @ along).sum(axis=1)
+            steps = [row_entries(R, i) for R in rows]
+            j = np.unique(np.concatenate([reached for reached, _ in steps]))
+            if plane:
+                along = self._principal(rows[max(len(rows) // 2, 1) - 1], i)[1][:dim].T
+                squares[j] = np.square((self._X[j] - self._X[start]) @ along).sum(axis=1)
+            else:
+                squares[j] = self._points.sqdist(np.array([start]), j)[0]
+            there[i, 1:] = [p @ squares[reached] for reached, p in steps]
         time = np.full((len(starts), len(rows)), 0.5 * dim * self._eps**2)
         if self._rho2 is not None:
             time *= np.column_stack([self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])])
