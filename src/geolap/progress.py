@@ -1,7 +1,7 @@
 """What is being done, told while it is done: a bar on a terminal, and records of Python's ``logging``.
 
-There is one bar at a time.  Work of several parts (`parts`) has a bar that counts them; the `steps` inside a part, which alone
-would have a bar of their own, are told beside it.  Records go to the loggers below ``geolap``; with ``verbose`` they are on
+There is one bar at a time.  Work of several `parts` has a bar that counts them; the `steps` inside a part, which alone would
+have a bar of their own, are told beside it.  Records go to the loggers below ``geolap``; with ``verbose`` they are on
 standard error as well, for that call and this thread alone: no logger is changed.
 """
 
@@ -16,38 +16,44 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-__all__ = ["Bar", "Spoken", "aloud", "parts", "say", "steps"]
+__all__ = ["Spoken", "aloud", "begin", "parts", "say", "silently", "steps"]
 
 _bar: ContextVar["Bar | None"] = ContextVar("bar", default=None)
 _aloud: ContextVar[bool] = ContextVar("aloud", default=False)
+_shown: ContextVar[bool] = ContextVar("shown", default=True)
 
 
 class Bar:
     """Progress of work of so many steps; told beside the bar of the work that it is a part of, if there is one."""
 
     def __init__(self, total: int, label: str | None, *, delay: float = 1.0) -> None:
-        self._total, self._label, self._done = total, label, 0
+        self._total, self._label, self._done, self._begun = total, label, 0, False
         self._outer = _bar.get()
-        off = None if label and self._outer is None else True  # None: only on a terminal
-        self.line = tqdm(total=total, desc=label, disable=off, delay=delay, leave=False, miniters=0)
+        off = None if label and self._outer is None and _shown.get() else True  # None: only on a terminal
+        shown = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+        self.line = tqdm(total=total, desc=label, disable=off, delay=delay, leave=False, miniters=0, bar_format=shown)
 
     def update(self, n: int = 1) -> None:
         """So many more steps are done."""
         self._done += n
         self.line.update(n)
-        if self._outer is not None and self._label:
-            self._outer.beside(f"{self._label} {self._done}/{self._total}")
+        self.beside("")
 
-    def next_is(self, label: str) -> None:
-        """Say which part comes now."""
-        self._label = label
+    def begin(self, label: str) -> None:
+        """The next part; the one before is done."""
+        self._done += self._begun
         self.line.set_description(label, refresh=False)
+        self.line.update(self._begun)
+        self._label, self._begun = label, True
         self.beside("")
 
     def beside(self, text: str) -> None:
         """Say at which step of a part the work is."""
-        self.line.set_postfix_str(text, refresh=False)
-        self.line.update(0)
+        if self._outer is None:
+            self.line.set_postfix_str(text, refresh=False)
+            self.line.update(0)
+        elif self._label:
+            self._outer.beside(f"{self._label} {self._done}/{self._total}{f', {text}' if text else ''}")
 
 
 @contextmanager
@@ -61,15 +67,21 @@ def steps(total: int, label: str | None) -> Iterator[Bar]:
 
 
 @contextmanager
-def parts(total: int, label: str, *, delay: float = 0.0) -> Iterator[Bar]:
-    """Progress of work of several parts, each of which may have steps."""
+def parts(total: int, label: str, *, delay: float = 0.0) -> Iterator[None]:
+    """Progress of work of several parts, each of which may have steps: `begin` each."""
     bar = Bar(total, label, delay=delay)
-    token = _bar.set(_bar.get() or bar)
+    token = _bar.set(bar)
     try:
-        yield bar
+        yield
     finally:
         _bar.reset(token)
         bar.line.close()
+
+
+def begin(label: str) -> None:
+    """The next of the `parts` of the work begins, if these are counted."""
+    if (bar := _bar.get()) is not None:
+        bar.begin(label)
 
 
 def say(log: logging.Logger, text: str, *args: Any) -> None:
@@ -87,6 +99,16 @@ def aloud(verbose: Any = True) -> Iterator[None]:
         yield
     finally:
         _aloud.reset(token)
+
+
+@contextmanager
+def silently(quiet: bool = True) -> Iterator[None]:
+    """No bar is shown, if ``quiet``."""
+    token = _shown.set(not quiet)
+    try:
+        yield
+    finally:
+        _shown.reset(token)
 
 
 class Spoken:

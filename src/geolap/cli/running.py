@@ -148,8 +148,6 @@ class Run:
         written = {option.name: [*option.opts, *option.secondary_opts] for option in options}
         self._options = {name: way for name, ways in written.items() for way in reversed(ways) if way.startswith("--")}
         self.verbose = running.verbose
-        if self.quiet or self.as_json:
-            os.environ.setdefault("TQDM_DISABLE", "1")
 
     def named(self, parameter: str, value: str | None = None) -> str:
         """A parameter, or a parameter at a value, as it is written in the shell; as in Python where it is no option."""
@@ -166,7 +164,7 @@ class Run:
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = self._warn
-                with _limited_threads(self.n_jobs), _spoken(self.verbose):
+                with _limited_threads(self.n_jobs), _telling(self.verbose, quiet=self.quiet or self.as_json):
                     yield
             sys.stdout.flush()
         except typer.Exit:
@@ -272,13 +270,13 @@ def _limited_threads(n_jobs: int | None) -> Any:
     return threadpool_limits(thread_count(GraphSpec(n_jobs=n_jobs).filled().n_jobs))
 
 
-def _spoken(verbose: bool) -> Any:
-    """What the library does is told on standard error, with the time."""
-    if not verbose:
-        return nullcontext()
-    from ..progress import aloud
+@contextmanager
+def _telling(verbose: bool, *, quiet: bool) -> Iterator[None]:
+    """What the library does is told on standard error, with the time, if verbose; without bars if quiet."""
+    from ..progress import aloud, silently
 
-    return aloud()
+    with aloud(verbose), silently(quiet):
+        yield
 
 
 def _say_interrupted() -> None:

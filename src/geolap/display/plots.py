@@ -42,7 +42,7 @@ from ..selection import Selection
 from ..selectors import BandwidthSelector
 from ..selectors.comparison import Comparison, compare_bandwidths
 from .coloring import NO_LABEL, OTHER, label_coloring
-from .curve import CHOICE, drawn_curve
+from .curve import CHOICE, drawn_curve, told_curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -489,15 +489,12 @@ class CoordinatesDisplay(_Display):
 
         found = self.independence
         number = np.arange(1, len(found.first_told) + 1)
-        spanning = found.chosen[np.isfinite(found.roughness[found.chosen])].tolist()  # without those for components
-        for step in found.steps:
-            chosen = [*step.coordinates] == spanning
-            words = ", ".join(str(k + 1) for k in step.coordinates)
-            style: dict[str, Any] = {"color": CHOICE, "lw": 1.6} if chosen else {"color": _ARTIFACT, "lw": 1.0}
-            ax.plot(number, step.told, "o-", ms=4, label=f"{words}: {'chosen' if chosen else 'not enough'}", **style)
-        if not np.allclose(found.first_told, found.steps[-1].told, equal_nan=True):
-            label = f"the first {len(spanning)}" if len(spanning) > 1 else "the first"
-            ax.plot(number, found.first_told, "s--", ms=4, color=_CURVE, lw=1.2, label=label)
+        for name, kind, told in told_curves(found):
+            if kind == "the first":
+                ax.plot(number, told, "s--", ms=4, color=_CURVE, lw=1.2, label=name)
+                continue
+            style: dict[str, Any] = {"color": CHOICE, "lw": 1.6} if kind == "chosen" else {"color": _ARTIFACT, "lw": 1.0}
+            ax.plot(number, told, "o-", ms=4, label=f"{name}: {kind}", **style)
         for k in found.chosen:
             ax.axvline(k + 1, color=CHOICE, lw=0.8, alpha=0.4)
         ax.set_ylim(-0.15, 1.05)

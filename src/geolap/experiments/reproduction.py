@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..files import replaced_file, write_table, write_text
-from ..progress import parts
+from ..progress import begin, parts
 from ..validation import check_choice
 from .drawings import PICTURES
 from .figure1 import figure1
@@ -66,9 +66,9 @@ def reproduce(
     # Tables 1 and 2 are two views of the same runs.
     shared: dict[str, dict[str, Any]] = {}
     studies = []
-    with parts(len(names), "studies") as bar:
+    with parts(len(names), "studies"):
         for name in names:
-            bar.next_is(f"study {name}")
+            begin(f"study {name}")
             if what == "all" and name == "table1":
                 shared["table1"] = shared["table2"] = {"runs": run_sets(quick=quick, random_state=random_state)}
             study = STUDIES[name](quick=quick, random_state=random_state, **shared.get(name, {}))
@@ -78,7 +78,6 @@ def reproduce(
                 folder.mkdir(parents=True, exist_ok=True)
                 _write_study(study, folder)
                 _write_page(folder)
-            bar.update()
     return studies
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..distances import Metric, points_of
 from ..graphs.health import GraphHealth, graph_health
-from ..progress import parts
+from ..progress import begin, parts
 from ..selection import Selection
 from ..shown import Carded, Plotted
 from ..validation import check_random_state
@@ -156,12 +156,11 @@ def compare_bandwidths(
     seed = random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31)
     common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
     rows = []
-    with parts(len(selectors), "rules") as bar:
+    with parts(len(selectors), "rules"):
         for name, selector in zip(methods, selectors, strict=True):
-            bar.next_is(f"rule {name}")
+            begin(f"rule {name}")
             selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params(deep=False)})
             selection, seconds = selector.timed(points, y)
             health = graph_health(points, selection.bandwidth, random_state=seed, n_jobs=n_jobs)
             rows.append(ComparisonRow(selection, health, seconds))
-            bar.update()
     return Comparison(tuple(rows))

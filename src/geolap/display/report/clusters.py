@@ -1,0 +1,73 @@
+"""Clusters of the points, as `geolap.LaplacianClustering` finds them by default, and what they are drawn on."""
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+
+from ...estimators.clusters import ClusterStatus, LaplacianClustering
+from ...graphs.spectrum import graph_components
+from ..coloring import Coloring, label_coloring
+from .maps import DRAWN, Maps, MapView, panel
+
+__all__ = ["Clusters", "clusters_of"]
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Clusters of the points, and how they were found.
+
+    Attributes
+    ----------
+    labels : ndarray (n_points,)
+    status : ClusterStatus
+    strengths : dict
+        Υ of each number that was looked at.
+    n_outliers : int
+    components : int
+        Of the graph that they were found on.
+    view : MapView
+        What they are drawn on: the map at ε̂, or principal components.
+    coloring : Coloring
+    on_the_map : bool
+        Whether it is the map at ε̂.
+    """
+
+    labels: np.ndarray = field(repr=False)
+    status: ClusterStatus
+    strengths: dict[int, float]
+    n_outliers: int
+    components: int
+    view: MapView = field(repr=False)
+    coloring: Coloring = field(repr=False)
+    on_the_map: bool
+
+
+def clusters_of(points: np.ndarray, maps: Maps, seed: int) -> Clusters:
+    """What `geolap.LaplacianClustering` finds by default, on the map at ε̂ or, where that has parts, on principal axes."""
+    n = len(points)
+    known: dict[str, Any] = {} if maps.neighbors is None else {**maps.neighbors, "bandwidth": maps.bandwidth}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = LaplacianClustering(random_state=seed, **known).fit(points)
+    view = maps.chosen
+    on_the_map = view is not None and view.components == 1
+    if view is None or not on_the_map:
+        rows = np.sort(np.random.default_rng(seed).permutation(n)[:DRAWN])
+        axes = min(2, points.shape[1])
+        places = np.zeros((n, 2))
+        places[:, :axes] = PCA(axes, svd_solver="full").fit_transform(points)
+        center, sides = panel(places[rows])
+        view = MapView(1.0, found.bandwidth_, rows, places[rows], center, sides)
+    return Clusters(
+        labels=found.labels_,
+        status=found.status_,
+        strengths=found.strengths_,
+        n_outliers=found.n_outliers_,
+        components=int(graph_components(found.graph_).max()) + 1,
+        view=replace(view, ellipses=view.ellipses[:0], clipped=view.clipped[:0]),
+        coloring=replace(label_coloring(found.labels_, n), title="cluster"),
+        on_the_map=on_the_map,
+    )
