@@ -321,6 +321,29 @@ def test_every_command_draws_and_reports(run, sphere, tmp_path, monkeypatch):
     assert ".png, .pdf, .svg" in told
 
 
+def test_components_are_those_of_the_graph_that_is_named_in_every_command(run, tmp_path):
+    X = np.vstack([make_sphere(60, random_state=0).data + [shift, 0, 0] for shift in (0, 3.7, 9)])
+    np.save(tmp_path / "parts.npy", X)
+
+    def result(*arguments):
+        code, out, _ = run(*arguments, "--json")
+        assert code == 0
+        return json.loads(out)["result"]
+
+    file, fixed, cut = tmp_path / "parts.npy", ("--bandwidth", 0.5), ("--cutoff", 3)
+    for command in (("embed", file, "-o", tmp_path / "m.csv"), ("laplacian", file, "-o", tmp_path / "L.npz")):
+        assert result(*command, *fixed, *cut)["n_graph_components"] == geolap.graph_health(X, 0.5).components
+        assert result(*command, *fixed)["n_graph_components"] == 2
+    assert geolap.graph_health(X, 0.5).components == 3
+    for command, words in (
+        (("embed", file, "-o", tmp_path / "m.csv", *fixed, *cut), "points up to 3ε apart and has 3 components."),
+        (("laplacian", file, "-o", tmp_path / "L.npz", *fixed), "all pairs whose weight is above rounding and has 2 comp"),
+        (("cluster", file, *fixed), "each point with its 10 nearest neighbors, with local scales, and has 3 components."),
+    ):
+        assert f"The graph joins {words}" in run(*command)[1]
+    assert "3 components" in str(geolap.graph_health(X, 0.5))
+
+
 def test_verbose_tells_what_is_done_and_help_has_no_types_of_flags(run, sphere):
     code, _, told = run("select", sphere, "--verbose")
     assert code == 0

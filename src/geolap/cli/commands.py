@@ -36,7 +36,7 @@ from .preparing import (
     write_page,
 )
 from .running import Answer, Run
-from .showing import described_graph, described_selection, grid, shown_graph, shown_selection, shown_studies
+from .showing import described_graph, described_selection, grid, shown_components, shown_graph, shown_selection, shown_studies
 
 __all__ = ["app"]
 
@@ -50,8 +50,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMPONENTS = (
-    "Components and isolated points are those of the graph cut off at 3ε, where weights are 1e-4; embed and cluster count "
-    "those of the graph that they build."
+    "Components and isolated points are those of the graph cut off at 3ε, where weights are 1e-4; commands that build a graph "
+    "say which, and count its own."
 )
 _READ_DIGITS = "from sklearn.datasets import load_digits\n\nX = load_digits().data"
 _METHODS = "Methods: " + ", ".join(f"{name} ({rule.words})" for name, rule in RULES.items()) + "."
@@ -192,16 +192,11 @@ def embed(
         "reasons_for_coordinates": list(chosen),
         "diffusion_time": getattr(mapping, "diffusion_time_", None),
         "eigenvalues": mapping.eigenvalues_,
-        "n_graph_components": mapping.n_graph_components_,
     }
-    joined = mapping.n_graph_components_
-    connected = (
-        "The graph that was built is connected." if joined == 1 else f"The graph that was built has {joined} components."
-    )
     what = f"{len(coordinates)} coordinates" if len(coordinates) > 1 else "1 coordinate"
     if diffusion_time == "auto":
         chosen = (*chosen, f"Diffusion time {mapping.diffusion_time_:g}, the knee of the entropy of the spectrum.")
-    return _written(run, table, mapping, output, result, what, *chosen, connected)
+    return _written(run, table, mapping, output, result, what, *chosen)
 
 
 @command(app, epilog=_METHODS)
@@ -260,7 +255,7 @@ def cluster(
     shown = [grid(("cluster", "points"), enumerate(sizes), words=("cluster",)), status]
     if clustering.n_outliers_:
         shown.append(f"Outliers that joined the clusters of their neighbors: {clustering.n_outliers_}.")
-    shown.append(f"Bandwidth {clustering.bandwidth_:.4g}.")
+    shown += [f"Bandwidth {clustering.bandwidth_:.4g}.", shown_components(clustering)]
     shown.append(f"Written to {output}." if output else "The cluster of every point: add -o clusters.csv.")
     plain = None if output is not None else "\n".join(map(str, found))
     return Answer(result, shown, plain, table, clustering.selection_, output)
@@ -310,6 +305,7 @@ def classify(
     if output is None:
         result |= {"transduction": found, "probability": likely}
     shown = [grid(("class", "given", "found"), counts, words=("class",)), f"Bandwidth {classifier.bandwidth_:.4g}."]
+    shown.append(shown_components(classifier))
     if classifier.selection_ is not None:
         shown.append(classifier.selection_.status.value.named(run.named))
     if given.all():

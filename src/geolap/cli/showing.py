@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..experiments import Study
     from ..selection import Selection
 
-__all__ = ["described_graph", "described_selection", "grid", "shown_graph", "shown_selection", "shown_studies"]
+__all__ = ["described_graph", "described_selection", "grid", "shown_components", "shown_graph", "shown_selection", "shown_studies"]
 
 # What is told about neighborhoods.
 _NEIGHBORHOODS = ("effective", "spanning", "uneven", "growth", "likelihood", "vote", "share", "dimension", "resolved")
@@ -46,7 +46,28 @@ def described_selection(run: Run, selection: "Selection | None") -> dict[str, An
 def described_graph(run: Run, estimator: Any) -> dict[str, Any]:
     """The graph of an estimator as plain values."""
     kept = {name: getattr(estimator, f"{name}_") for name in _GRAPH}
+    kept["n_graph_components"] = _n_components(estimator)
     return kept | {"selection": described_selection(run, estimator.selection_)}
+
+
+def shown_components(estimator: Any) -> str:
+    """Which graph an estimator built, and in how many components it is."""
+    graph, landmarks, n = estimator.graph_, getattr(estimator, "landmarks_", None), _n_components(estimator)
+    scaled = "" if graph.scale is None else ", with local scales,"
+    if estimator.n_neighbors_ is not None:
+        joined = f"each point with its {estimator.n_neighbors_} nearest neighbors{scaled}"
+    elif estimator.cutoff_ is not None:
+        joined = f"points up to {estimator.cutoff_:.3g}ε apart{scaled}"
+    else:
+        weighing = "" if n == 1 else " whose weight is above rounding"
+        joined = f"all pairs{'' if landmarks is None else f' of {len(landmarks)} landmarks'}{weighing}{scaled}"
+    return f"The graph joins {joined} and {'is connected' if n == 1 else f'has {n} components'}."
+
+
+def _n_components(estimator: Any) -> int:
+    from ..graphs.spectrum import graph_components
+
+    return int(graph_components(estimator.graph_).max()) + 1
 
 
 def shown_selection(run: Run, selection: "Selection") -> list[str]:
@@ -59,10 +80,12 @@ def shown_selection(run: Run, selection: "Selection") -> list[str]:
 
 
 def shown_graph(run: Run, estimator: Any, *more: str) -> list[str]:
-    """How the bandwidth of an estimator was chosen, and what else is to be said."""
+    """How the bandwidth of an estimator was chosen, what its graph is like, and what else is to be said."""
     if estimator.selection_ is None:
-        return [f"Bandwidth {estimator.bandwidth_:.4g}, as given.", *more]
-    return [*shown_selection(run, estimator.selection_), *more]
+        chosen = [f"Bandwidth {estimator.bandwidth_:.4g}, as given."]
+    else:
+        chosen = shown_selection(run, estimator.selection_)
+    return [*chosen, shown_components(estimator), *more]
 
 
 def shown_studies(studies: "Iterable[Study]", output: str | None) -> Iterable[str]:
