@@ -16,6 +16,8 @@ __all__ = ["TURNING", "Minimum", "Selection", "Status", "Told", "UnresolvedWarni
 # A distortion from which the metrics differ too much to be called consistent, and effective neighbors of the sparsest tenth
 # of the points below which parts of the data have a scale of their own.
 _DISTORTED, _SPARSE = 0.25, 3.0
+# A share of negative eigenvalues from which distances are far enough from Euclidean ones to be told.
+_NEGATIVE = 0.01
 
 
 class UnresolvedWarning(UserWarning):
@@ -178,7 +180,7 @@ class Selection(Plotted, Paged, Carded):
     @property
     def reasons(self) -> tuple[Remark, ...]:
         """What speaks for and against the bandwidth, `remarks` on the data included."""
-        return (*self._about_neighbors(), *self._about_distortion(), *self.remarks)
+        return (*self._about_neighbors(), *self._about_distortion(), *self._about_distances(), *self.remarks)
 
     def _about_neighbors(self) -> Iterator[Remark]:
         if (near := self.neighborhoods) is None:
@@ -214,6 +216,16 @@ class Selection(Plotted, Paged, Carded):
                 "The metric of the Laplacian and that of the data still differ by {score:.0%}, on average.", score=score
             )
             yield Remark("distortion", text)
+
+    def _about_distances(self) -> Iterator[Remark]:
+        share = self.details.get("negative_share", 0.0)
+        if share >= _NEGATIVE:
+            text = Sentence(
+                "No points have exactly these distances: {share:.0%} of the eigenvalues of their inner products, by size, are "
+                "negative. Tangent planes are spanned by what is left.",
+                share=share,
+            )
+            yield Remark("distances", text)
 
     def explain(self, named: Callable[[str, str | None], str] = python_name) -> str:
         """The answer in words, with parameters as ``named(parameter, value or None)`` writes them."""

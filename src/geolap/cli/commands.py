@@ -36,7 +36,15 @@ from .preparing import (
     write_page,
 )
 from .running import Answer, Run
-from .showing import described_graph, described_selection, grid, shown_components, shown_graph, shown_selection, shown_studies
+from .showing import (
+    described_graph,
+    described_selection,
+    grid,
+    shown_components,
+    shown_graph,
+    shown_selection,
+    shown_studies,
+)
 
 __all__ = ["app"]
 

@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from ..experiments import Study
     from ..selection import Selection
 
-__all__ = ["described_graph", "described_selection", "grid", "shown_components", "shown_graph", "shown_selection", "shown_studies"]
+__all__ = [
+    "described_graph",
+    "described_selection",
+    "grid",
+    "shown_components",
+    "shown_graph",
+    "shown_selection",
+    "shown_studies",
+]
 
 # What is told about neighborhoods.
 _NEIGHBORHOODS = ("effective", "spanning", "uneven", "growth", "likelihood", "vote", "share", "dimension", "resolved")
