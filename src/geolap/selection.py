@@ -221,8 +221,8 @@ class Selection(Plotted, Paged, Carded):
         share = self.details.get("negative_share", 0.0)
         if share >= _NEGATIVE:
             text = Sentence(
-                "No points have exactly these distances: {share:.0%} of the eigenvalues of their inner products, by size, are "
-                "negative. Tangent planes are spanned by what is left.",
+                "No points have exactly these distances: {share:.0%} of the eigenvalues of their inner products, by size, "
+                "are negative. Tangent planes are spanned by what is left.",
                 share=share,
             )
             yield Remark("distances", text)

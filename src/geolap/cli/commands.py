@@ -58,8 +58,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMPONENTS = (
-    "Components and isolated points are those of the graph cut off at 3ε, where weights are 1e-4; commands that build a graph "
-    "say which, and count its own."
+    "Components and isolated points are those of the graph cut off at 3ε, where weights are 1e-4; commands that build a "
+    "graph say which, and count its own."
 )
 _READ_DIGITS = "from sklearn.datasets import load_digits\n\nX = load_digits().data"
 _METHODS = "Methods: " + ", ".join(f"{name} ({rule.words})" for name, rule in RULES.items()) + "."

@@ -178,7 +178,9 @@ def _graph(content: ReportContent) -> Section:
         key.insert(1, ("line", "@rival", "points in the largest component"))
         columns["components"] = _cells(health.components, "d")
         columns["in the largest"] = _cells(health.largest_component / health.n_points, ".1%")
-        counted = f"Points are joined up to {health.cutoff:g}ε apart; maps and clusters say how many components their own graphs have."
+        counted = (
+            f"Points are joined up to {health.cutoff:g}ε apart. Maps and clusters tell the components of their own graphs."
+        )
     figure = health_figure(content)
     chart = _figure("health", "Effective neighbors and components of the graph against bandwidth.", key, figure)
     parts = chart, f'<p class="remark">{counted}</p>', _numbers(_table(columns))
