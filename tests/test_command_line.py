@@ -323,7 +323,7 @@ def test_every_command_draws_and_reports(run, sphere, tmp_path, monkeypatch):
 
 def test_components_are_those_of_the_graph_that_is_named_in_every_command(run, tmp_path):
     one = make_sphere(60, random_state=0).data
-    X = np.vstack([one, one + [3.7, 0, 0], one + [9, 0, 0]])
+    X = np.vstack([one + np.array([shift, 0, 0]) for shift in (0, 3.7, 9)])
     np.save(tmp_path / "parts.npy", X)
 
     def result(*arguments):
