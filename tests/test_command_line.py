@@ -345,6 +345,25 @@ def test_components_are_those_of_the_graph_that_is_named_in_every_command(run, t
     assert "3 components" in str(geolap.graph_health(X, 0.5))
 
 
+def test_a_remark_names_the_column_that_it_is_about(run, tmp_path):
+    X = make_sphere(60, random_state=0).data
+    pd.DataFrame(X * [1, 1000, 1], columns=["x", "width", "z"]).to_csv(tmp_path / "wide.csv", index=False)
+    assert "Feature 'width' has 99.9 % of the variance" in run("select", tmp_path / "wide.csv")[1]
+    reasons = json.loads(run("select", tmp_path / "wide.csv", "--json")[1])["result"]["reasons"]
+    assert any(reason["text"].startswith("Feature 'width'") for reason in reasons)
+
+
+def test_a_graph_of_nearest_neighbors_is_not_advised_to_join_them(run, tmp_path):
+    np.save(tmp_path / "noise.npy", np.random.default_rng(0).standard_normal((100, 8)))
+    near = ("--n-neighbors", 10, "--local-scale", 7)
+    told = [run("select", tmp_path / "noise.npy", *graph)[1] for graph in ((), near)]
+    assert "For a map, join nearest neighbors (--n-neighbors 10) with a bandwidth that varies (--local-scale 7)." in told[0]
+    assert "The scale of nearest neighbors, which the graph joins: good for maps" in told[1]
+    code, _, err = run("select", tmp_path / "noise.npy", "--local-scale", "near")
+    assert code == 2
+    assert "--local-scale must be a number of neighbors or 'regional'; 'near' was given" in err
+
+
 def test_verbose_tells_what_is_done_and_help_has_no_types_of_flags(run, sphere):
     code, _, told = run("select", sphere, "--verbose")
     assert code == 0

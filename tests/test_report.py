@@ -440,6 +440,14 @@ def test_column_names_are_shown_and_escaped(points):
     assert "<i>" not in page
 
 
+def test_reasons_are_told_with_the_names_of_columns(points):
+    named = content_of(points * [1.0, 1.0, 1e4], features=["a", "b", "<height>"], random_state=0)
+    page = page_of(named, version="1")
+    assert "<li>Feature &#x27;&lt;height&gt;&#x27; has 99.9 % of the variance" in page
+    assert len(named.selection.reasons) > 2
+    assert page.count("<li>") >= len(named.selection.reasons)
+
+
 def test_missing_plotly_is_named_with_its_extra(points, monkeypatch):
     from geolap.display.report import page as module
 

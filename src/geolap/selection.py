@@ -44,6 +44,13 @@ class Verdict(Told):
     NOT_FOUND = Sentence("Not found: nothing tells that this bandwidth suits the data.")
 
 
+# The verdict where nearest neighbors are joined already.
+_JOINED = Sentence(
+    "The scale of nearest neighbors, which the graph joins: good for maps, clusters, kernels and labels, but lengths, "
+    "dimension and eigenvalues are not resolved."
+)
+
+
 class Status(Told):
     """How the search for a bandwidth ended; the value is the `Sentence` to print."""
 
@@ -168,6 +175,12 @@ class Selection(Plotted, Paged, Carded):
         return Verdict.RESOLVED
 
     @property
+    def verdict_text(self) -> Sentence:
+        """The verdict in words; it does not advise to join nearest neighbors where these are what the graph joins."""
+        joined = self.neighborhoods is not None and self.neighborhoods.most is not None
+        return _JOINED if joined and self.verdict is Verdict.NEAREST_NEIGHBORS else self.verdict.value
+
+    @property
     def trusted(self) -> bool:
         """Whether the verdict is "resolved"."""
         return self.verdict is Verdict.RESOLVED
@@ -229,7 +242,7 @@ class Selection(Plotted, Paged, Carded):
 
     def explain(self, named: Callable[[str, str | None], str] = python_name) -> str:
         """The answer in words, with parameters as ``named(parameter, value or None)`` writes them."""
-        lines = [f"Bandwidth {self.bandwidth:.4g} (method {self.method})", self.verdict.value.named(named)]
+        lines = [f"Bandwidth {self.bandwidth:.4g} (method {self.method})", self.verdict_text.named(named)]
         if self.interval is not None:
             low, high = self.interval
             over = "" if "limits" in self.details else ", over resampled evaluation points"

@@ -28,6 +28,7 @@ from .preparing import (
     check_report,
     draw_map,
     graph_parameters,
+    local_scale_of,
     read_points,
     selector_for,
     tell_cost,
@@ -89,6 +90,9 @@ def select(
     labels: Labels = None,
     n_neighbors: Annotated[int | None, option("For the graph of k nearest neighbors (gc).", min=1)] = None,
     cutoff: Annotated[float | None, option("For weights that are zero beyond this many ε (gc).")] = None,
+    local_scale: Annotated[
+        str | None, option("For an ε that varies: with the distance to the k-th neighbor, or 'regional' (gc).")
+    ] = None,
     output: Annotated[str | None, option("Write the curve: .csv, .npy, …", "--output", "-o")] = None,
     report: Report = None,
 ) -> Answer:
@@ -96,11 +100,12 @@ def select(
     check_outputs(run, file, table=output, page=report)
     check_report(report, reading)
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
-    selector = selector_for(run, selecting, table.labels, reading.metric, n_neighbors=n_neighbors, cutoff=cutoff)
+    graph = {"n_neighbors": n_neighbors, "cutoff": cutoff, "local_scale": local_scale_of(local_scale)}
+    selector = selector_for(run, selecting, table.labels, reading.metric, **graph)
     tell_cost(run, table.points, selecting, reading.metric)
     selection = selector.fit(table.points, table.labels, table.weights).selection_
     write_columns(run, output, {"bandwidth": selection.bandwidths, "score": selection.scores}, "curve")
-    write_page(run, report, table, reading, selection=selection)
+    write_page(run, report, table, reading, selection=selection if n_neighbors is local_scale is None else None)
     return _selected(run, table, selection, output)
 
 
@@ -313,9 +318,9 @@ def classify(
     if output is None:
         result |= {"transduction": found, "probability": likely}
     shown = [grid(("class", "given", "found"), counts, words=("class",)), f"Bandwidth {classifier.bandwidth_:.4g}."]
-    shown.append(shown_components(classifier))
     if classifier.selection_ is not None:
         shown.append(classifier.selection_.status.value.named(run.named))
+    shown.append(shown_components(classifier))
     if given.all():
         shown.append("Every point has its class already: nothing was left to classify.")
     shown.append(f"Written to {output}." if output else "The class of every point: add -o classes.csv.")

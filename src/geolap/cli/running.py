@@ -144,6 +144,7 @@ class Run:
         self.command, self.seed, self.n_jobs = command, running.seed, running.n_jobs
         self.as_json, self.quiet = running.json, running.quiet
         self.warnings: list[str] = []
+        self.columns: tuple[str, ...] | None = None  # of the table that is read
         self._start = time.perf_counter()
         written = {option.name: [*option.opts, *option.secondary_opts] for option in options}
         self._options = {name: way for name, ways in written.items() for way in reversed(ways) if way.startswith("--")}

@@ -1,7 +1,7 @@
 """Results as values for machines, and as lines and tables for people."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from .running import Run, printable
@@ -32,14 +32,14 @@ def described_selection(run: Run, selection: "Selection | None") -> dict[str, An
         return None
     from ..kernel import convert_bandwidth
 
-    near = selection.neighborhoods
+    selection, near = _about_columns(run, selection), selection.neighborhoods
     targets = ("gamma", "sigma", "heat_time")
     return {
         **{name: getattr(selection, name) for name in ("bandwidth", "interval", "method")},
         "status": selection.status.name.lower(),
         "status_text": selection.status.value.named(run.named),
         "verdict": selection.verdict.name.lower(),
-        "verdict_text": selection.verdict.value.named(run.named),
+        "verdict_text": selection.verdict_text.named(run.named),
         "trusted": selection.trusted,
         "reasons": [{"kind": reason.kind, "text": reason.text.named(run.named)} for reason in selection.reasons],
         "neighborhoods": None if near is None else {name: getattr(near, name) for name in _NEIGHBORHOODS},
@@ -84,7 +84,12 @@ def shown_selection(run: Run, selection: "Selection") -> list[str]:
 
     gamma, sigma = (convert_bandwidth(selection.bandwidth, target=name) for name in ("gamma", "sigma"))
     elsewhere = f"Elsewhere: gamma = {gamma:.4g} (scikit-learn), sigma = {sigma:.4g} (exp(−d²/2σ²))."
-    return [selection.explain(run.named), elsewhere]
+    return [_about_columns(run, selection).explain(run.named), elsewhere]
+
+
+def _about_columns(run: Run, selection: "Selection") -> "Selection":
+    """The selection with remarks on features by the names of their columns."""
+    return replace(selection, remarks=tuple(remark.of(run.columns) for remark in selection.remarks))
 
 
 def shown_graph(run: Run, estimator: Any, *more: str) -> list[str]:

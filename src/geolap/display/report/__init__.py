@@ -5,6 +5,7 @@
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def write_report(
     labels: ArrayLike | None = None,
     name: str | None = None,
     reading: str | None = None,
+    features: Sequence[str] | None = None,
     random_state: Any = None,
 ) -> Path:
     """Write an HTML report about the points X.
@@ -52,6 +54,8 @@ def write_report(
         What to call the data.
     reading : str, optional
         Code that reads X, to be copied.
+    features : sequence of str, optional
+        Names of the columns; by default those that X has.
     random_state : int, RandomState or None
 
     Returns
@@ -67,7 +71,7 @@ def write_report(
             f"A report must be written to a folder that exists; {str(path.parent)!r} does not: create it, or name another."
         )
     given: dict[str, Any] = {"selection": selection, "comparison": comparison, "labels": labels, "name": name}
-    content = content_of(X, **given, reading=reading, random_state=random_state)
+    content = content_of(X, **given, reading=reading, features=features, random_state=random_state)
     write_text(path, page_of(content, version=__version__))
     return path
 

@@ -6,6 +6,7 @@ sentence in its place.  How it looks is decided in `geolap.display.report.page`,
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -179,11 +180,13 @@ def content_of(
     labels: ArrayLike | None = None,
     name: str | None = None,
     reading: str | None = None,
+    features: Sequence[str] | None = None,
     random_state: Any = None,
 ) -> ReportContent:
     """All that a report says about the points X; what is not given is computed."""
     points = Points.of(X)
     n, r = points.shape
+    names = tuple(map(str, getattr(X, "columns", ()) if features is None else features))
     coloring = None if labels is None else label_coloring(labels, n)
     seed = int(check_random_state(random_state).randint(2**31))
     remarks: dict[str, str] = {}
@@ -222,7 +225,7 @@ def content_of(
         ),
         n_points=n,
         n_features=r,
-        features=tuple(str(column) for column in getattr(X, "columns", ())),
+        features=names if len(names) == r else (),
         rivals=tuple(rival for rival in rivals if rival.method != selection.method),
         health=health,
         dimension=dimension,

@@ -152,7 +152,8 @@ def _why(content: ReportContent) -> Section:
     numbers = _numbers(_table(minima, chosen), _table(curve), title, _table(others))
     words = f"Score against bandwidth, chosen at {selection.bandwidth:.4g}; number of minima: {len(selection.minima)}."
     conclusion = f"<p>{escape(content.agreement)}</p>" if content.agreement else ""
-    parts = _figure("curve", words, key, figure), conclusion, _remark(content.remarks.get("rivals")), numbers
+    reasons = _list(remark.of(content.features).text for remark in selection.reasons)
+    parts = reasons, _figure("curve", words, key, figure), conclusion, _remark(content.remarks.get("rivals")), numbers
     return _section("why", "Why this bandwidth", text, *parts), {"curve": figure}
 
 
@@ -265,7 +266,6 @@ def _coordinates(content: ReportContent) -> Section:
         "Those that span the data, rather than the first ones. A map tells a candidate if points that are neighbors on it "
         "share its values. geolap.LaplacianEigenmap(n_components=&quot;auto&quot;) maps to those chosen."
     )
-    reasons = "".join(f"<li>{escape(str(reason))}</li>" for reason in found.reasons)
     figure, names = coordinates_figure(found), {}
     marks = {"chosen": ("line", "@choice"), "not enough": ("line", "@artifact"), "the first": ("dash", "@curve")}
     key = [(*marks[kind], name if kind == "the first" else f"{name}: {kind}") for name, kind, _ in told_curves(found)]
@@ -274,7 +274,7 @@ def _coordinates(content: ReportContent) -> Section:
         names[name if kind == "the first" else f"{name} ({kind})"] = _cells(shares, ".0%", missing="left out")
     columns = {"candidate": _cells(range(1, len(found.first_told) + 1), "d"), **names}
     drawn = _figure("coordinates0", "How much of every candidate the chosen coordinates tell.", key, figure)
-    parts = f"<ul>{reasons}</ul>", drawn, _numbers(_table(columns))
+    parts = _list(found.reasons), drawn, _numbers(_table(columns))
     return _section("coordinates", "Which coordinates", text, *parts), {"coordinates0": figure}
 
 
@@ -350,6 +350,11 @@ def _foot(content: ReportContent, version: str) -> str:
 def _section(name: str, title: str, text: str, *parts: str) -> str:
     paragraph = f"<p>{text}</p>" if text else ""
     return f'<section id="{name}"><h2>{title}</h2>{paragraph}{"".join(parts)}</section>'
+
+
+def _list(sentences: Iterable[str]) -> str:
+    items = "".join(f"<li>{escape(str(sentence))}</li>" for sentence in sentences)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def _figure(name: str, words: str, key: Iterable[Sequence[str]], figure: Figure) -> str:
