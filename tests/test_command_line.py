@@ -359,6 +359,7 @@ def test_a_graph_of_nearest_neighbors_is_not_advised_to_join_them(run, tmp_path)
     told = [run("select", tmp_path / "noise.npy", *graph)[1] for graph in ((), near)]
     assert "For a map, join nearest neighbors (--n-neighbors 10) with a bandwidth that varies (--local-scale 7)." in told[0]
     assert "The scale of nearest neighbors, which the graph joins: good for maps" in told[1]
+    assert ["gamma =" in text for text in told] == [True, False]  # none stands for one that varies
     code, _, err = run("select", tmp_path / "noise.npy", "--local-scale", "near")
     assert code == 2
     assert "--local-scale must be a number of neighbors or 'regional'; 'near' was given" in err

@@ -106,7 +106,7 @@ def select(
     selection = selector.fit(table.points, table.labels, table.weights).selection_
     write_columns(run, output, {"bandwidth": selection.bandwidths, "score": selection.scores}, "curve")
     write_page(run, report, table, reading, selection=selection if n_neighbors is local_scale is None else None)
-    return _selected(run, table, selection, output)
+    return _selected(run, table, selection, output, varies=local_scale is not None)
 
 
 @command(app, epilog=_METHODS)
@@ -410,9 +410,9 @@ def demo(
     return _selected(run, table, selection, output, "Next:", *(f"  {line}" for line in lines))
 
 
-def _selected(run: Run, table: Any, selection: Any, output: str | None, *more: str) -> Answer:
+def _selected(run: Run, table: Any, selection: Any, output: str | None, *more: str, varies: bool = False) -> Answer:
     """The answer of a command that chooses a bandwidth."""
-    shown = [*shown_selection(run, selection), *more]
+    shown = [*shown_selection(run, selection, varies=varies), *more]
     result = described_selection(run, selection) or {}
     return Answer(result, shown, repr(float(selection.bandwidth)), table, selection, output)
 

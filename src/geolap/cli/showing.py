@@ -78,13 +78,16 @@ def _n_components(estimator: Any) -> int:
     return int(graph_components(estimator.graph_).max()) + 1
 
 
-def shown_selection(run: Run, selection: "Selection") -> list[str]:
-    """The answer in words, and what it is elsewhere."""
+def shown_selection(run: Run, selection: "Selection", *, varies: bool = False) -> list[str]:
+    """The answer in words, and what it is elsewhere, unless it ``varies`` from place to place."""
     from ..kernel import convert_bandwidth
 
+    answer = _about_columns(run, selection).explain(run.named)
+    if varies:
+        return [answer, "The bandwidth varies from place to place around this one: no single gamma or sigma stands for it."]
     gamma, sigma = (convert_bandwidth(selection.bandwidth, target=name) for name in ("gamma", "sigma"))
     elsewhere = f"Elsewhere: gamma = {gamma:.4g} (scikit-learn), sigma = {sigma:.4g} (exp(−d²/2σ²))."
-    return [_about_columns(run, selection).explain(run.named), elsewhere]
+    return [answer, elsewhere]
 
 
 def _about_columns(run: Run, selection: "Selection") -> "Selection":
@@ -97,7 +100,7 @@ def shown_graph(run: Run, estimator: Any, *more: str) -> list[str]:
     if estimator.selection_ is None:
         chosen = [f"Bandwidth {estimator.bandwidth_:.4g}, as given."]
     else:
-        chosen = shown_selection(run, estimator.selection_)
+        chosen = shown_selection(run, estimator.selection_, varies=estimator.graph_.scale is not None)
     return [*chosen, shown_components(estimator), *more]
 
 
