@@ -187,7 +187,7 @@ def coordinates_figure(found: IndependentCoordinates) -> Figure:
     layout = _BASE | {
         "height": 300,
         "margin": _MARGIN,
-        "xaxis": _AXIS | {"title": {"text": "candidate for a coordinate"}, "dtick": 1, "range": [0.5, len(number) + 0.5]},
+        "xaxis": _AXIS | {"title": {"text": "candidate for a coordinate"}, "nticks": 20, "tickformat": "d", "range": [0.5, len(number) + 0.5]},
         "yaxis": _AXIS | {"title": {"text": "share told"}, "range": [-0.15, 1.05], "tickformat": ".0%"},
         "shapes": shapes,
     }

@@ -238,7 +238,7 @@ def _clusters(content: ReportContent) -> Section:
     many = f"{len(sizes)} clusters" if len(sizes) > 1 else "One cluster"
     joined = "is connected" if found.components == 1 else f"has {found.components} components"
     text = (
-        f"{many}. {escape(str(found.status))} Found by geolap.LaplacianClustering() on the graph that joins each point with "
+        f"{many}. {escape(str(found.status))} Found by <code>LaplacianClustering()</code> on the graph that joins each point with "
         f"its {NEIGHBORS} nearest neighbors, with local scales; it {joined}."
     )
     if found.n_outliers:
@@ -264,7 +264,7 @@ def _coordinates(content: ReportContent) -> Section:
         return "", {}
     text = (
         "Those that span the data, rather than the first ones. A map tells a candidate if points that are neighbors on it "
-        "share its values. geolap.LaplacianEigenmap(n_components=&quot;auto&quot;) maps to those chosen."
+        "share its values. <code>LaplacianEigenmap(n_components=&quot;auto&quot;)</code> maps to those chosen."
     )
     figure, names = coordinates_figure(found), {}
     marks = {"chosen": ("line", "@choice"), "not enough": ("line", "@artifact"), "the first": ("dash", "@curve")}
