@@ -167,11 +167,13 @@ class _Walk:
         for i, start in enumerate(starts):
             steps = [row_entries(R, i) for R in rows]
             j = np.unique(np.concatenate([reached for reached, _ in steps]))
+            everything = len(j) == len(squares)
             if plane:
                 along = self._principal(rows[max(len(rows) // 2, 1) - 1], i)[1][:dim].T
-                squares[j] = np.square((self._X[j] - self._X[start]) @ along).sum(axis=1)
+                there_along = (self._X if everything else self._X[j]) @ along
+                squares[j] = np.square(there_along - self._X[start] @ along).sum(axis=1)
             else:
-                squares[j] = self._points.sqdist(np.array([start]), j)[0]
+                squares[j] = self._points.sqdist(np.array([start]), None if everything else j)[0]
             there[i, 1:] = [p @ squares[reached] for reached, p in steps]
         time = np.full((len(starts), len(rows)), 0.5 * dim * self._eps**2)
         if self._rho2 is not None:

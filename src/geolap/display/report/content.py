@@ -41,6 +41,8 @@ _ALIKE = 1.25
 _COUNTED, _FEW_COUNTED, _MANY = 1000, 200, 5000
 # Points and bandwidths at which neighborhoods have their singular values found: fewer where points and features are many.
 _SPECTRA, _FEW_SPECTRA, _FEW_SCALES, _WIDE = 50, 20, 15, 400
+# Points that other rules ask there, of those they draw at random.
+_FEW_ASKED = 500
 # Rules that find spectra or multiply full matrices at many bandwidths.
 _LONG_IF_WIDE = ("semigroup", "clmr")
 _PULLED_NEAR = (
@@ -297,7 +299,8 @@ def _quick_rules(points: Points, remarks: dict[str, str]) -> list[str]:
     features = f" of {points.shape[1]} features" if wide else ""
     if left_out:
         remarks["rivals"] = (
-            f"Not asked, because they would take long with {n} points{features}: {', '.join(left_out)}. Pass "
+            f"Not asked, because they would take long with {n} points{features}: {', '.join(left_out)}. "
+            f"{f'The others asked at most {_FEW_ASKED} points. ' if wide else ''}Pass "
             "comparison=geolap.compare_bandwidths(X) if you have the time."
         )
     return [method for method in _RIVALS if method not in left_out]
@@ -307,7 +310,9 @@ def _ask(points: Points, method: str, seed: int) -> Rival:
     """What a rule says; the neighborhoods at its bandwidth, which take long, are not looked at."""
     begin(f"report: rule {method}")
     selector = selector_named(method)
-    selector.set_params(**{"random_state": seed} if "random_state" in selector.get_params() else {})
+    few = {"n_sample": _FEW_ASKED} if min(points.shape) > _WIDE else {}
+    known = {"random_state": seed, **few}.items()
+    selector.set_params(**{name: value for name, value in known if name in selector.get_params()})
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:

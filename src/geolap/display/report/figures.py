@@ -184,10 +184,11 @@ def coordinates_figure(found: IndependentCoordinates) -> Figure:
     marks = {"type": "line", "y0": 0, "y1": 1, "xref": "x", "yref": "y domain"}
     dotted = {"color": "@choice", "width": 1, "dash": "dot"}
     shapes = [marks | {"x0": int(k) + 1, "x1": int(k) + 1, "line": dotted} for k in found.chosen]
+    ticks = {"nticks": 20, "tickformat": "d", "range": [0.5, len(number) + 0.5]}
     layout = _BASE | {
         "height": 300,
         "margin": _MARGIN,
-        "xaxis": _AXIS | {"title": {"text": "candidate for a coordinate"}, "nticks": 20, "tickformat": "d", "range": [0.5, len(number) + 0.5]},
+        "xaxis": _AXIS | {"title": {"text": "candidate for a coordinate"}} | ticks,
         "yaxis": _AXIS | {"title": {"text": "share told"}, "range": [-0.15, 1.05], "tickformat": ".0%"},
         "shapes": shapes,
     }
