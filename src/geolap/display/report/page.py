@@ -238,8 +238,8 @@ def _clusters(content: ReportContent) -> Section:
     many = f"{len(sizes)} clusters" if len(sizes) > 1 else "One cluster"
     joined = "is connected" if found.components == 1 else f"has {found.components} components"
     text = (
-        f"{many}. {escape(str(found.status))} Found by <code>LaplacianClustering()</code> on the graph that joins each point "
-        f"with its {NEIGHBORS} nearest neighbors, with local scales; it {joined}."
+        f"{many}. {escape(str(found.status))} Found by <code>LaplacianClustering()</code> on the graph that joins points "
+        f"with their {NEIGHBORS} nearest neighbors, with local scales; it {joined}."
     )
     if found.n_outliers:
         text += f" {found.n_outliers} outliers belong to the clusters of their neighbors."
