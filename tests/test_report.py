@@ -17,6 +17,7 @@ from geolap.datasets import make_sphere, make_swiss_roll
 from geolap.display.coloring import label_coloring
 from geolap.display.report import content as content_module
 from geolap.display.report import selection_page, write_report
+from geolap.display.report.clusters import clusters_of
 from geolap.display.report.content import Rival, content_of
 from geolap.display.report.figures import category_style, map_figure
 from geolap.display.report.maps import MapView, _clipped, map_views, panel
@@ -288,15 +289,17 @@ def test_clusters_are_those_that_the_estimator_finds(wine, wine_report):
     page = page_of(wine_report, version="1")
     assert f"<p>{estimator.n_clusters_} clusters. {estimator.status_}" in page
     assert f"0: {np.bincount(found.labels)[0]} points" in page
+    given = clusters_of(wine[0], wine_report.maps, 0, geolap.LaplacianClustering(5, random_state=0).fit(wine[0]))
+    assert "<p>5 clusters. The number of clusters is as given." in page_of(replace(wine_report, clusters=given), version="1")
 
 
 def test_clusters_of_a_graph_that_falls_apart_are_drawn_on_principal_axes():
     X = make_sphere(60, random_state=0).data
     content = content_of(np.vstack([X, X + 50.0]), random_state=0)
-    assert content.clusters.components == 2
+    assert content.clusters.graph.endswith("and has 2 components.")
     assert not content.clusters.on_the_map
     assert len(content.clusters.view.rows) == 120
-    assert "it has 2 components" in page_of(content, version="1")
+    assert content.clusters.graph in page_of(content, version="1")
 
 
 def test_chosen_coordinates_are_told_with_their_reasons(wine_report):

@@ -41,7 +41,6 @@ from .showing import (
     described_graph,
     described_selection,
     grid,
-    shown_components,
     shown_graph,
     shown_selection,
     shown_studies,
@@ -241,6 +240,7 @@ def cluster(
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
     import numpy as np
 
+    from ..estimators.base import graph_in_words
     from ..estimators.clusters import LaplacianClustering
 
     parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
@@ -249,7 +249,8 @@ def cluster(
     found = clustering.labels_
     write_columns(run, output, {**_beside(table, labels, ["cluster"]), "cluster": found})
     draw_map(run, plot, clustering)
-    write_page(run, report, replace(table, labels=found), reading, selection=_of_all_pairs(clustering))
+    page = replace(table, labels=found)
+    write_page(run, report, page, reading, selection=_of_all_pairs(clustering), clustering=clustering)
     sizes = np.bincount(found).tolist()
     status = clustering.status_.value.named(run.named)
     result = {
@@ -268,7 +269,7 @@ def cluster(
     shown = [grid(("cluster", "points"), enumerate(sizes), words=("cluster",)), status]
     if clustering.n_outliers_:
         shown.append(f"Outliers that joined the clusters of their neighbors: {clustering.n_outliers_}.")
-    shown += [f"Bandwidth {clustering.bandwidth_:.4g}.", shown_components(clustering)]
+    shown += [f"Bandwidth {clustering.bandwidth_:.4g}.", graph_in_words(clustering)]
     shown.append(f"Written to {output}." if output else "The cluster of every point: add -o clusters.csv.")
     plain = None if output is not None else "\n".join(map(str, found))
     return Answer(result, shown, plain, table, clustering.selection_, output)
@@ -293,6 +294,7 @@ def classify(
     table = read_points(run, file, reading, labels)
     import numpy as np
 
+    from ..estimators.base import graph_in_words
     from ..estimators.labels import LaplacianClassifier
     from ..validation import check_labels
 
@@ -320,7 +322,7 @@ def classify(
     shown = [grid(("class", "given", "found"), counts, words=("class",)), f"Bandwidth {classifier.bandwidth_:.4g}."]
     if classifier.selection_ is not None:
         shown.append(classifier.selection_.status.value.named(run.named))
-    shown.append(shown_components(classifier))
+    shown.append(graph_in_words(classifier))
     if given.all():
         shown.append("Every point has its class already: nothing was left to classify.")
     shown.append(f"Written to {output}." if output else "The class of every point: add -o classes.csv.")

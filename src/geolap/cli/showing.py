@@ -14,7 +14,6 @@ __all__ = [
     "described_graph",
     "described_selection",
     "grid",
-    "shown_components",
     "shown_graph",
     "shown_selection",
     "shown_studies",
@@ -53,29 +52,11 @@ def described_selection(run: Run, selection: "Selection | None") -> dict[str, An
 
 def described_graph(run: Run, estimator: Any) -> dict[str, Any]:
     """The graph of an estimator as plain values."""
-    kept = {name: getattr(estimator, f"{name}_") for name in _GRAPH}
-    kept["n_graph_components"] = _n_components(estimator)
-    return kept | {"selection": described_selection(run, estimator.selection_)}
-
-
-def shown_components(estimator: Any) -> str:
-    """Which graph an estimator built, and in how many components it is."""
-    graph, landmarks, n = estimator.graph_, getattr(estimator, "landmarks_", None), _n_components(estimator)
-    scaled = "" if graph.scale is None else ", with local scales,"
-    if estimator.n_neighbors_ is not None:
-        joined = f"each point with its {estimator.n_neighbors_} nearest neighbors{scaled}"
-    elif estimator.cutoff_ is not None:
-        joined = f"points up to {estimator.cutoff_:.3g}ε apart{scaled}"
-    else:
-        weighing = "" if n == 1 else " whose weight is above rounding"
-        joined = f"all pairs{'' if landmarks is None else f' of {len(landmarks)} landmarks'}{weighing}{scaled}"
-    return f"The graph joins {joined} and {'is connected' if n == 1 else f'has {n} components'}."
-
-
-def _n_components(estimator: Any) -> int:
     from ..graphs.spectrum import graph_components
 
-    return int(graph_components(estimator.graph_).max()) + 1
+    kept = {name: getattr(estimator, f"{name}_") for name in _GRAPH}
+    kept["n_graph_components"] = int(graph_components(estimator.graph_).max()) + 1
+    return kept | {"selection": described_selection(run, estimator.selection_)}
 
 
 def shown_selection(run: Run, selection: "Selection", *, varies: bool = False) -> list[str]:
@@ -97,11 +78,13 @@ def _about_columns(run: Run, selection: "Selection") -> "Selection":
 
 def shown_graph(run: Run, estimator: Any, *more: str) -> list[str]:
     """How the bandwidth of an estimator was chosen, what its graph is like, and what else is to be said."""
+    from ..estimators.base import graph_in_words
+
     if estimator.selection_ is None:
         chosen = [f"Bandwidth {estimator.bandwidth_:.4g}, as given."]
     else:
         chosen = shown_selection(run, estimator.selection_, varies=estimator.graph_.scale is not None)
-    return [*chosen, shown_components(estimator), *more]
+    return [*chosen, graph_in_words(estimator), *more]
 
 
 def shown_studies(studies: "Iterable[Study]", output: str | None) -> Iterable[str]:

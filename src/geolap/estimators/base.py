@@ -19,6 +19,7 @@ from ..graphs.calibrate import calibrated
 from ..graphs.extension import Extension, extend
 from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
+from ..graphs.spectrum import graph_components
 from ..points import Points, on_device
 from ..progress import Spoken, say
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
@@ -27,7 +28,7 @@ from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
 
-__all__ = ["DENSITY", "NEAREST", "NEIGHBORS", "GraphEstimator", "documented", "near_alone"]
+__all__ = ["DENSITY", "NEAREST", "NEIGHBORS", "GraphEstimator", "documented", "graph_in_words", "near_alone"]
 
 _Class = TypeVar("_Class", bound=type)
 _log = logging.getLogger(__name__)
@@ -261,6 +262,23 @@ def near_alone(selection: Selection | None, n_points: int) -> bool:
         and not selection.even
         and n_points > 2 * NEIGHBORS
     )
+
+
+def graph_in_words(estimator: GraphEstimator) -> str:
+    """Which pairs the graph of a fitted estimator joins, and in how many components it is."""
+    graph, landmarks = estimator.graph_, estimator._built.landmarks
+    n = int(graph_components(graph).max()) + 1
+    scaled = "" if graph.scale is None else ", with local scales,"
+    if estimator.n_neighbors_ is not None:
+        joined = f"each point with its {estimator.n_neighbors_} nearest neighbors{scaled}"
+    elif estimator.cutoff_ is not None:
+        joined = f"points up to {estimator.cutoff_:.3g}ε apart{scaled}"
+    elif sparse.issparse(graph.weights):
+        joined = f"the pairs whose distances are given{scaled}"
+    else:
+        weighing = "" if n == 1 else " whose weight is above rounding"
+        joined = f"all pairs{'' if landmarks is None else f' of {len(landmarks)} landmarks'}{weighing}{scaled}"
+    return f"The graph joins {joined} and {'is connected' if n == 1 else f'has {n} components'}."
 
 
 def _warn_unless_resolved(selection: Selection) -> None:

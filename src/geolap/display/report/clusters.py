@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
+from ...estimators.base import graph_in_words
 from ...estimators.clusters import ClusterStatus, LaplacianClustering
-from ...graphs.spectrum import graph_components
 from ..coloring import Coloring, label_coloring
 from .maps import DRAWN, Maps, MapView, panel
 
@@ -26,8 +26,8 @@ class Clusters:
     strengths : dict
         Υ of each number that was looked at.
     n_outliers : int
-    components : int
-        Of the graph that they were found on.
+    graph : str
+        The one that they were found on, in words.
     view : MapView
         What they are drawn on: the map at ε̂, or principal components.
     coloring : Coloring
@@ -39,19 +39,20 @@ class Clusters:
     status: ClusterStatus
     strengths: dict[int, float]
     n_outliers: int
-    components: int
+    graph: str
     view: MapView = field(repr=False)
     coloring: Coloring = field(repr=False)
     on_the_map: bool
 
 
-def clusters_of(points: np.ndarray, maps: Maps, seed: int) -> Clusters:
-    """What `geolap.LaplacianClustering` finds by default, on the map at ε̂ or, where that has parts, on principal axes."""
+def clusters_of(points: np.ndarray, maps: Maps, seed: int, found: LaplacianClustering | None = None) -> Clusters:
+    """What was found, or is by default, on the map at ε̂ or, where that has parts, on principal axes."""
     n = len(points)
     known: dict[str, Any] = {} if maps.neighbors is None else {**maps.neighbors, "bandwidth": maps.bandwidth}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = LaplacianClustering(random_state=seed, **known).fit(points)
+    if found is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = LaplacianClustering(random_state=seed, **known).fit(points)
     view = maps.chosen
     on_the_map = view is not None and view.components == 1
     if view is None or not on_the_map:
@@ -66,7 +67,7 @@ def clusters_of(points: np.ndarray, maps: Maps, seed: int) -> Clusters:
         status=found.status_,
         strengths=found.strengths_,
         n_outliers=found.n_outliers_,
-        components=int(graph_components(found.graph_).max()) + 1,
+        graph=graph_in_words(found),
         view=replace(view, ellipses=view.ellipses[:0], clipped=view.clipped[:0]),
         coloring=replace(label_coloring(found.labels_, n), title="cluster"),
         on_the_map=on_the_map,

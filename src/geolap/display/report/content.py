@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from ...choices import RULES
 from ...dimension import DimensionCurve, dimension_curve
 from ...estimators.base import near_alone
+from ...estimators.clusters import LaplacianClustering
 from ...graphs.health import HealthCurve, graph_health, health_curve
 from ...kernel import convert_bandwidth
 from ...multiplicity import quantile_of, weights_at
@@ -179,6 +180,7 @@ def content_of(
     *,
     selection: Selection | None = None,
     comparison: Comparison | None = None,
+    clustering: LaplacianClustering | None = None,
     labels: ArrayLike | None = None,
     name: str | None = None,
     reading: str | None = None,
@@ -206,7 +208,7 @@ def content_of(
         dimension = _dimension(points, scales, seed, remarks)
         maps = map_views(points.host, selection, seed)
         begin("report: clusters")
-        clusters = _clusters(points.host, maps, seed, remarks)
+        clusters = _clusters(points.host, maps, seed, clustering, remarks)
         begin("report: graph")
         asked_at = [rival.bandwidth for rival in rivals if rival.bandwidth is not None]
         n_counted = _FEW_COUNTED if n > _MANY else _COUNTED
@@ -250,15 +252,17 @@ def _dimension(points: Points, scales: np.ndarray, seed: int, remarks: dict[str,
     return dimension_curve(points, scales, n_sample=n_sample, random_state=seed)
 
 
-def _clusters(points: np.ndarray, maps: Maps, seed: int, remarks: dict[str, str]) -> Clusters | None:
-    if len(points) > MOST_OF_NEIGHBORS:
+def _clusters(
+    points: np.ndarray, maps: Maps, seed: int, given: LaplacianClustering | None, remarks: dict[str, str]
+) -> Clusters | None:
+    if given is None and len(points) > MOST_OF_NEIGHBORS:
         remarks["clusters"] = (
             f"Clusters were not looked for, because that takes long with {len(points)} points: "
             "geolap.LaplacianClustering().fit(X) finds them."
         )
         return None
     try:
-        return clusters_of(points, maps, seed)
+        return clusters_of(points, maps, seed, given)
     except FAILURES as error:
         remarks["clusters"] = f"Clusters were left out. {error}"
         return None

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from ...estimators.base import NEIGHBORS
 from ..coloring import Coloring
 from ..curve import told_curves
 from .advice import Snippet
@@ -236,11 +235,7 @@ def _clusters(content: ReportContent) -> Section:
         return (_section("clusters", title, "", left_out), {}) if left_out else ("", {})
     sizes = np.bincount(found.labels)
     many = f"{len(sizes)} clusters" if len(sizes) > 1 else "One cluster"
-    joined = "is connected" if found.components == 1 else f"has {found.components} components"
-    text = (
-        f"{many}. {escape(str(found.status))} Found by <code>LaplacianClustering()</code> on the graph that joins points "
-        f"with their {NEIGHBORS} nearest neighbors, with local scales; it {joined}."
-    )
+    text = f"{many}. {escape(str(found.status))} {found.graph}"
     if found.n_outliers:
         text += f" {found.n_outliers} outliers belong to the clusters of their neighbors."
     names = tuple(f"{k}: {size} points" for k, size in enumerate(sizes))
