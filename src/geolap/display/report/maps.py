@@ -157,7 +157,7 @@ def map_views(points: np.ndarray, selection: Selection, seed: int) -> Maps:
     bandwidth, coloring, independence = None if near else selection.bandwidth, None, None
     order = np.random.default_rng(seed).permutation(n)  # of points to draw, the same in all maps
     for times in (1.0, 0.5, 2.0):  # the first is the one that the others are turned to
-        begin(f"map at {times:g} ε̂")
+        begin(f"report: map at {times:g} ε̂")
         try:
             model = _fitted(points, "gc" if bandwidth is None else times * bandwidth, graph, seed)
         except FAILURES as error:
@@ -171,7 +171,7 @@ def map_views(points: np.ndarray, selection: Selection, seed: int) -> Maps:
         views[times] = _view(times, model, views.get(1.0), order)
     paper = None
     if near:
-        begin("map of all pairs")
+        begin("report: map of all pairs")
         try:
             paper = _view(1.0, _fitted(points, selection.bandwidth, all_pairs, seed), views.get(1.0), order)
         except FAILURES as error:
