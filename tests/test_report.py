@@ -288,7 +288,8 @@ def test_clusters_are_those_that_the_estimator_finds(wine, wine_report):
     np.testing.assert_array_equal(found.labels, estimator.fit_predict(wine[0]))
     page = page_of(wine_report, version="1")
     assert f"<p>{estimator.n_clusters_} clusters. {estimator.status_}" in page
-    assert f"0: {np.bincount(found.labels)[0]} points" in page
+    assert f"0 ({np.bincount(found.labels)[0]})" in page
+    assert "The graph joins each point with its 10 nearest neighbors, with local scales, and is connected." in page
     given = clusters_of(wine[0], wine_report.maps, 0, geolap.LaplacianClustering(5, random_state=0).fit(wine[0]))
     assert "<p>5 clusters. The number of clusters is as given." in page_of(replace(wine_report, clusters=given), version="1")
 

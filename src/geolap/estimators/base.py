@@ -264,13 +264,16 @@ def near_alone(selection: Selection | None, n_points: int) -> bool:
     )
 
 
-def graph_in_words(estimator: GraphEstimator) -> str:
-    """Which pairs the graph of a fitted estimator joins, and in how many components it is."""
-    graph, landmarks = estimator.graph_, estimator._built.landmarks
+def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) -> str:
+    """Which pairs the graph of a fitted estimator joins, and in how many components it is.
+
+    ``n_neighbors``: of how many nearest neighbors the distances are that it was given, if they are.
+    """
+    graph, landmarks, k = estimator.graph_, estimator._built.landmarks, n_neighbors or estimator.n_neighbors_
     n = int(graph_components(graph).max()) + 1
     scaled = "" if graph.scale is None else ", with local scales,"
-    if estimator.n_neighbors_ is not None:
-        joined = f"each point with its {estimator.n_neighbors_} nearest neighbors{scaled}"
+    if k is not None:
+        joined = f"each point with its {k} nearest neighbors{scaled}"
     elif estimator.cutoff_ is not None:
         joined = f"points up to {estimator.cutoff_:.3g}ε apart{scaled}"
     elif sparse.issparse(graph.weights):

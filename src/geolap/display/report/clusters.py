@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from ...estimators.base import graph_in_words
+from ...estimators.base import NEIGHBORS, graph_in_words
 from ...estimators.clusters import ClusterStatus, LaplacianClustering
 from ..coloring import Coloring, label_coloring
 from .maps import DRAWN, Maps, MapView, panel
@@ -48,8 +48,11 @@ class Clusters:
 def clusters_of(points: np.ndarray, maps: Maps, seed: int, found: LaplacianClustering | None = None) -> Clusters:
     """What was found, or is by default, on the map at ε̂ or, where that has parts, on principal axes."""
     n = len(points)
-    known: dict[str, Any] = {} if maps.neighbors is None else {**maps.neighbors, "bandwidth": maps.bandwidth}
+    n_neighbors = None
     if found is None:
+        known: dict[str, Any] = {}
+        if maps.neighbors is not None:
+            known, n_neighbors = {**maps.neighbors, "bandwidth": maps.bandwidth}, NEIGHBORS
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = LaplacianClustering(random_state=seed, **known).fit(points)
@@ -67,7 +70,7 @@ def clusters_of(points: np.ndarray, maps: Maps, seed: int, found: LaplacianClust
         status=found.status_,
         strengths=found.strengths_,
         n_outliers=found.n_outliers_,
-        graph=graph_in_words(found),
+        graph=graph_in_words(found, n_neighbors),
         view=replace(view, ellipses=view.ellipses[:0], clipped=view.clipped[:0]),
         coloring=replace(label_coloring(found.labels_, n), title="cluster"),
         on_the_map=on_the_map,

@@ -238,7 +238,7 @@ def _clusters(content: ReportContent) -> Section:
     text = f"{many}. {escape(str(found.status))} {found.graph}"
     if found.n_outliers:
         text += f" {found.n_outliers} outliers belong to the clusters of their neighbors."
-    names = tuple(f"{k}: {size} points" for k, size in enumerate(sizes))
+    names = tuple(f"{k} ({size})" for k, size in enumerate(sizes))
     figure = map_figure(found.view, found.coloring)
     on = "the map at ε̂" if found.on_the_map else "principal components 1 and 2, because the map has parts"
     key = _color_key(replace(found.coloring, categories=names))
@@ -249,7 +249,7 @@ def _clusters(content: ReportContent) -> Section:
         _table({"cluster": _cells(range(len(sizes)), "d"), "points": _cells(sizes, "d"), "share": _cells(shares, ".1%")}),
         _table({"clusters": _cells(strengths, "d"), "how far they stand out (Υ)": _cells(strengths.values(), ".3g")}),
     )
-    parts = drawn, _remark(f"Drawn on {on}."), _numbers(*tables)
+    parts = drawn, _remark(f"Drawn on {on}; the key has the number of points."), _numbers(*tables)
     return _section("clusters", title, text, *parts), {"clusters0": figure}
 
 
