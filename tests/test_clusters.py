@@ -98,6 +98,14 @@ def test_outliers_are_clusters_if_that_is_asked_for():
     assert len({*model.labels_[300:]}) == 1
 
 
+def test_more_parts_than_are_looked_for_are_not_called_one_piece():
+    centers = 100.0 * np.arange(8)[:, None]
+    X = np.vstack([center + np.random.default_rng(0).random((30, 2)) for center in centers])
+    found = LaplacianClustering(max_clusters=5, random_state=0).fit(X)
+    assert (found.n_clusters_, found.status_) == (5, ClusterStatus.MORE)
+    assert LaplacianClustering(random_state=0).fit(X).n_clusters_ == 8
+
+
 def test_labels_are_numbered_by_size_and_the_same_every_time():
     X, _ = three_blobs()
     X = np.vstack([X, X[::3] + 0.01])

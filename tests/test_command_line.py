@@ -1,7 +1,6 @@
 """The command line, as people and machines use it."""
 
 import json
-import logging
 import os
 import re
 import signal
@@ -322,11 +321,54 @@ def test_every_command_draws_and_reports(run, sphere, tmp_path, monkeypatch):
     assert ".png, .pdf, .svg" in told
 
 
+def test_components_are_those_of_the_graph_that_is_named_in_every_command(run, tmp_path):
+    one = make_sphere(60, random_state=0).data
+    X = np.vstack([one + np.array([shift, 0, 0]) for shift in (0, 3.7, 9)])
+    np.save(tmp_path / "parts.npy", X)
+
+    def result(*arguments):
+        code, out, _ = run(*arguments, "--json")
+        assert code == 0
+        return json.loads(out)["result"]
+
+    file, fixed, cut = tmp_path / "parts.npy", ("--bandwidth", 0.5), ("--cutoff", 3)
+    for command in (("embed", file, "-o", tmp_path / "m.csv"), ("laplacian", file, "-o", tmp_path / "L.npz")):
+        assert result(*command, *fixed, *cut)["n_graph_components"] == geolap.graph_health(X, 0.5).components
+        assert result(*command, *fixed)["n_graph_components"] == 2
+    assert geolap.graph_health(X, 0.5).components == 3
+    for command, words in (
+        (("embed", file, "-o", tmp_path / "m.csv", *fixed, *cut), "points up to 3ε apart and has 3 components."),
+        (("laplacian", file, "-o", tmp_path / "L.npz", *fixed), "all pairs whose weight is above rounding and has 2 comp"),
+        (("cluster", file, *fixed), "each point with its 10 nearest neighbors, with local scales, and has 3 components."),
+    ):
+        assert f"The graph joins {words}" in run(*command)[1]
+    assert "3 components" in str(geolap.graph_health(X, 0.5))
+
+
+def test_a_remark_names_the_column_that_it_is_about(run, tmp_path):
+    X = make_sphere(60, random_state=0).data
+    pd.DataFrame(X * [1, 1000, 1], columns=["x", "width", "z"]).to_csv(tmp_path / "wide.csv", index=False)
+    assert "Feature 'width' has 99.9 % of the variance" in run("select", tmp_path / "wide.csv")[1]
+    reasons = json.loads(run("select", tmp_path / "wide.csv", "--json")[1])["result"]["reasons"]
+    assert any(reason["text"].startswith("Feature 'width'") for reason in reasons)
+
+
+def test_a_graph_of_nearest_neighbors_is_not_advised_to_join_them(run, tmp_path):
+    np.save(tmp_path / "noise.npy", np.random.default_rng(0).standard_normal((100, 8)))
+    near = ("--n-neighbors", 10, "--local-scale", 7)
+    told = [run("select", tmp_path / "noise.npy", *graph)[1] for graph in ((), near)]
+    assert "For a map, join nearest neighbors (--n-neighbors 10) with a bandwidth that varies (--local-scale 7)." in told[0]
+    assert "The scale of nearest neighbors, which the graph joins: good for maps" in told[1]
+    assert ["gamma =" in text for text in told] == [True, False]  # none stands for one that varies
+    code, _, err = run("select", tmp_path / "noise.npy", "--local-scale", "near")
+    assert code == 2
+    assert "--local-scale must be a number of neighbors or 'regional'; 'near' was given" in err
+
+
 def test_verbose_tells_what_is_done_and_help_has_no_types_of_flags(run, sphere):
     code, _, told = run("select", sphere, "--verbose")
     assert code == 0
     assert re.search(r"\d\d:\d\d:\d\d gc: bandwidth \S+ of 300 points", told)
-    logging.getLogger("geolap").handlers.clear()
     assert "bool" not in run("select", "--help")[1]
 
 

@@ -139,7 +139,7 @@ def test_a_fold_is_the_reason_for_more():
     found = LaplacianEigenmap("auto", bandwidth=0.3).fit(circle()).independence_
     assert [step.coordinates for step in found.steps] == [(0,), (0, 1)]
     assert found.steps[0].untold[0] in range(20)
-    assert "Coordinate 1 is not enough: neighbors on their map differ in coordinate" in str(found)
+    assert "Coordinate 1 is not enough: neighbors on its map differ in coordinate" in str(found)
 
 
 def test_numbers_that_are_given_are_kept(long_map):

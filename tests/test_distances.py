@@ -105,12 +105,15 @@ def test_digit1_from_distances():
 
 
 def test_other_distances_tell_how_far_they_are_from_euclidean(torus):
-    shares = [
-        geolap.GeometricConsistency(1, metric=metric, n_sample=20).fit(torus[:150]).selection_.details["negative_share"]
+    manhattan, root = (
+        geolap.GeometricConsistency(1, metric=metric, n_sample=20).fit(torus[:150]).selection_
         for metric in ("manhattan", lambda a, b: np.sqrt(np.abs(a - b).sum()))
-    ]
-    assert shares[0] > 0.1
-    assert shares[1] == 0.0  # the root of a Manhattan distance is Euclidean
+    )
+    share = manhattan.details["negative_share"]
+    assert share > 0.1
+    assert f"No points have exactly these distances: {share:.0%} of the eigenvalues" in manhattan.explain()
+    assert root.details["negative_share"] == 0.0  # the root of a Manhattan distance is Euclidean
+    assert "No points" not in root.explain()
 
 
 def test_many_points_span_tangent_planes_by_some_of_them():

@@ -17,9 +17,10 @@ from geolap.datasets import make_sphere, make_swiss_roll
 from geolap.display.coloring import label_coloring
 from geolap.display.report import content as content_module
 from geolap.display.report import selection_page, write_report
+from geolap.display.report.clusters import clusters_of
 from geolap.display.report.content import Rival, content_of
 from geolap.display.report.figures import category_style, map_figure
-from geolap.display.report.maps import MapView, _clipped, _panel, map_views
+from geolap.display.report.maps import MapView, _clipped, map_views, panel
 from geolap.display.report.page import page_of
 from geolap.files import FileError
 
@@ -94,7 +95,7 @@ def test_all_figures_are_valid_for_plotly(page):
     import plotly.graph_objects as go
 
     figures = figures_in(page)
-    assert set(figures) == {"curve", "health", "dimensions", "map0", "map1", "map2"}
+    assert set(figures) == {"curve", "health", "dimensions", "map0", "map1", "map2", "clusters0", "coordinates0"}
     for figure in figures.values():
         plain = json.loads(re.sub(r'"@\w+"(?=[,}\]])', '"#123456"', json.dumps(figure)))
         assert go.Figure(plain).data
@@ -153,6 +154,7 @@ def test_a_page_from_the_selection_alone_needs_no_points(points):
 
 
 def test_the_same_seed_writes_the_same_file(points, tmp_path):
+    points = points[:80]
     comparison = geolap.compare_bandwidths(points, ["median"], random_state=0)
     pages = [
         write_report(tmp_path / name, points, comparison=comparison, random_state=3).read_bytes() for name in ("a", "b")
@@ -161,6 +163,7 @@ def test_the_same_seed_writes_the_same_file(points, tmp_path):
 
 
 def test_a_file_is_whole_or_not_there(points, tmp_path, monkeypatch):
+    points = points[:80]
     comparison = geolap.compare_bandwidths(points, ["median"], random_state=0)
     path = write_report(tmp_path / "report.html", points, comparison=comparison, name="first")
     before = path.read_bytes()
@@ -194,9 +197,8 @@ def test_a_rival_that_fails_leaves_its_reason(tmp_path):
 
 
 def test_a_graph_that_falls_apart_is_drawn_by_its_largest_part():
-    X = make_sphere(150, random_state=0).data
-    content = content_of(np.vstack([X, X[:30] + 100.0]), random_state=0)
-    for view in content.maps:
+    X = np.vstack([make_sphere(150, random_state=0).data, make_sphere(30, random_state=0).data + 100.0])
+    for view in map_views(X, geolap.select_bandwidth(X, random_state=0), 0).views:
         assert view.components > 1
         assert view.rows.max() < 150
         assert "components; the largest is drawn" in view.remark
@@ -206,10 +208,9 @@ def test_a_graph_that_falls_apart_is_drawn_by_its_largest_part():
 def test_coordinates_of_outliers_are_a_field_and_lead_to_advice():
     X = make_sphere(300, random_state=0).data
     content = content_of(np.vstack([X, 2.5 * X[:3]]), random_state=0)
-    assert content.maps[1].pulled
+    assert content.maps.views[1].pulled
     assert "single out a few points" in content.remarks["outliers"]
     assert any("local_scale" in snippet.code for snippet in content.snippets)
-    assert not any(view.pulled for view in content_of(X, random_state=0).maps)
 
 
 def test_two_points_more_than_needed_make_a_report(tmp_path):
@@ -251,29 +252,81 @@ def wine():
     return StandardScaler().fit_transform(data.data), data.target
 
 
-def test_maps_are_those_of_the_default_graph(wine):
-    X, _ = wine
-    content = content_of(X, random_state=0)
+@pytest.fixture(scope="module")
+def wine_report(wine):
+    return content_of(wine[0], random_state=0)
+
+
+def test_maps_are_those_of_the_default_graph(wine, wine_report):
+    X, content = wine[0], wine_report
     assert not content.selection.even
     seed = int(np.random.RandomState(0).randint(2**31))
     default = geolap.LaplacianEigenmap(n_components=2, random_state=seed).fit(X)
     assert default.n_neighbors_ == 10
-    middle = content.maps[1]
-    assert [view.bandwidth / default.bandwidth_ for view in content.maps] == pytest.approx([0.5, 1.0, 2.0])
+    middle = content.maps.views[1]
+    assert [view.bandwidth / default.bandwidth_ for view in content.maps.views] == pytest.approx([0.5, 1.0, 2.0])
     places = middle.places - middle.places.mean(axis=0)
     np.testing.assert_allclose(places, default.embedding_ - default.embedding_.mean(axis=0), atol=1e-6)
-    assert "10 nearest neighbors, with local scales by the 7th: over all pairs, neighborhoods" in content.remarks["graph"]
+    assert "10 nearest neighbors, with local scales by the 7th: over all pairs, neighborhoods" in content.maps.graph
     assert content.coloring.title.startswith("distance to the 7th neighbor")
     codes = {snippet.title: snippet.code for snippet in content.snippets}
     assert "geolap.LaplacianEigenmap(n_components=2).fit(X)" in codes["Map the data"]
+
+
+def test_the_map_of_the_paper_stands_beside_that_of_another_default_graph(wine, wine_report):
+    paper, bandwidth = wine_report.maps.paper, wine_report.selection.bandwidth
+    model = geolap.LaplacianEigenmap(20, bandwidth, n_neighbors=None, disconnected="separate").fit(wine[0])
+    assert paper.bandwidth == bandwidth
+    assert paper.components == model.n_graph_components_
+    page = page_of(wine_report, version="1")
+    order = [page.index(words) for words in ("The default graph, ε̂ =", "The paper’s graph, ε̂ =", "ε̂/2 =", "2ε̂ =")]
+    assert order == sorted(order)
+
+
+def test_clusters_are_those_that_the_estimator_finds(wine, wine_report):
+    found, estimator = wine_report.clusters, geolap.LaplacianClustering(random_state=0)
+    np.testing.assert_array_equal(found.labels, estimator.fit_predict(wine[0]))
+    page = page_of(wine_report, version="1")
+    assert f"<p>{estimator.n_clusters_} clusters. {estimator.status_}" in page
+    assert f"0 ({np.bincount(found.labels)[0]})" in page
+    assert "The graph joins each point with its 10 nearest neighbors, with local scales, and is connected." in page
+    given = clusters_of(wine[0], wine_report.maps, 0, geolap.LaplacianClustering(5, random_state=0).fit(wine[0]))
+    assert "<p>5 clusters. The number of clusters is as given." in page_of(replace(wine_report, clusters=given), version="1")
+
+
+def test_clusters_of_a_graph_that_falls_apart_are_drawn_on_principal_axes():
+    X = make_sphere(60, random_state=0).data
+    content = content_of(np.vstack([X, X + 50.0]), random_state=0)
+    assert content.clusters.graph.endswith("and has 2 components.")
+    assert not content.clusters.on_the_map
+    assert len(content.clusters.view.rows) == 120
+    assert content.clusters.graph in page_of(content, version="1")
+
+
+def test_chosen_coordinates_are_told_with_their_reasons(wine_report):
+    page = page_of(wine_report, version="1")
+    for reason in wine_report.maps.independence.reasons:
+        assert f"<li>{reason}</li>" in page
+    figure = figures_in(page)["coordinates0"]
+    assert len(figure["layout"]["shapes"]) == len(wine_report.maps.independence.chosen)
+
+
+def test_what_takes_long_is_left_out_with_a_sentence(monkeypatch, points):
+    for module in ("content", "maps"):
+        monkeypatch.setattr(f"geolap.display.report.{module}.MOST_OF_NEIGHBORS", 100)
+    content = content_of(points[:101], random_state=0)
+    assert content.clusters is None
+    assert "Clusters were not looked for, because that takes long with 101 points" in page_of(content, version="1")
 
 
 def test_maps_join_all_pairs_where_one_bandwidth_suits_them():
     X = make_sphere(300, random_state=0).data
     content = content_of(X, random_state=0)
     assert content.selection.even
-    assert [view.bandwidth / content.selection.bandwidth for view in content.maps] == pytest.approx([0.5, 1.0, 2.0])
-    assert content.remarks["graph"] == "The graph joins all pairs: one ε̂ resolves the geometry everywhere."
+    assert not any(view.pulled for view in content.maps.views)
+    assert content.maps.paper is None  # it is the same graph
+    assert [view.bandwidth / content.selection.bandwidth for view in content.maps.views] == pytest.approx([0.5, 1.0, 2.0])
+    assert content.maps.graph == "The graph joins all pairs: one ε̂ resolves the geometry everywhere."
     assert content.coloring.title.startswith("density")
     codes = {snippet.title: snippet.code for snippet in content.snippets}
     assert "bandwidth=bandwidth" in codes["Map the data"]
@@ -298,14 +351,14 @@ def test_clusters_are_as_many_as_classes_and_those_of_geolap(wine):
 def test_many_points_are_all_joined_with_neighbors_and_some_are_drawn(monkeypatch, wine):
     X, _ = wine
     selection = geolap.select_bandwidth(X, random_state=0)
-    monkeypatch.setattr("geolap.display.report.maps._DRAWN", 100)
+    monkeypatch.setattr("geolap.display.report.maps.DRAWN", 100)
     maps = map_views(X, selection, 0)
     assert [len(view.rows) for view in maps.views] == [100, 100, 100]
     assert maps.remark == "100 of the 178 points are drawn."
-    assert maps.near
-    monkeypatch.setattr("geolap.display.report.maps._MOST_OF_NEIGHBORS", 100)
+    assert maps.neighbors is not None
+    monkeypatch.setattr("geolap.display.report.maps.MOST_OF_NEIGHBORS", 100)
     maps = map_views(X, selection, 0)
-    assert not maps.near
+    assert maps.neighbors is None
     assert maps.graph.startswith("The graph joins all pairs of landmarks, although")
     assert maps.views[1].bandwidth == selection.bandwidth
 
@@ -313,11 +366,11 @@ def test_many_points_are_all_joined_with_neighbors_and_some_are_drawn(monkeypatc
 def test_a_few_points_far_away_do_not_squeeze_a_panel():
     rng = np.random.default_rng(0)
     places = rng.uniform(-1.0, 1.0, size=(500, 2))
-    center, sides = _panel(places)
+    center, sides = panel(places)
     assert sides[0] == sides[1] == pytest.approx(2.24, abs=0.02)
     far = places.copy()
     far[:4] = [[90.0, 0.0], [0.0, -70.0], [50.0, 50.0], [-40.0, 1.0]]
-    center, sides = _panel(far)
+    center, sides = panel(far)
     assert np.abs(center).max() < 0.1
     assert sides == pytest.approx([2.2, 2.2], abs=0.1)
     assert not MapView(1.0, 1.0, places=far, center=center, sides=sides).inside[:4].any()
@@ -325,21 +378,21 @@ def test_a_few_points_far_away_do_not_squeeze_a_panel():
 
 def test_a_narrow_map_has_a_scale_for_each_axis():
     places = np.random.default_rng(0).uniform(size=(200, 2)) * [10.0, 1.0]
-    center, sides = _panel(places)
+    center, sides = panel(places)
     assert sides == pytest.approx([11.2, 1.12], rel=0.05)
     assert MapView(1.0, 1.0, places=places, center=center, sides=sides).inside.all()
-    flat = _panel(places * [1.0, 0.0])[1]
+    flat = panel(places * [1.0, 0.0])[1]
     assert flat[0] == flat[1] == pytest.approx(11.2, rel=0.05)
 
 
-def test_no_ellipse_is_longer_than_a_fifth_of_its_panel(wine):
+def test_no_ellipse_is_longer_than_a_fifth_of_its_panel(wine_report):
     angle = np.linspace(0.0, 2.0 * np.pi, 41)
     circle = np.column_stack([np.cos(angle), 0.1 * np.sin(angle)])
     drawn, clipped = _clipped(np.stack([0.3 + 0.05 * circle, 0.8 * circle]))
     assert clipped.tolist() == [False, True]
     np.testing.assert_allclose(drawn[0], 0.3 + 0.05 * circle)
     assert np.ptp(drawn[1], axis=0) == pytest.approx([0.2, 0.02], rel=0.01)
-    for view in content_of(wine[0], random_state=0).maps:
+    for view in (*wine_report.maps.views, wine_report.maps.paper):
         assert (np.ptp(view.ellipses, axis=1) <= 0.2001 * view.sides).all()
 
 
@@ -373,24 +426,29 @@ def test_twenty_classes_have_colors_of_their_own_in_both_themes():
 
 
 @pytest.mark.slow
-def test_maps_of_many_points_are_carried_by_landmarks(monkeypatch, points):
-    monkeypatch.setattr("geolap.display.report.maps._DRAWN", 100)
-    content = content_of(points, random_state=0)
-    assert [len(view.rows) for view in content.maps] == [100, 100, 100]
-    assert "100 of the 250 points carry the maps" in content.remarks["maps"]
+def test_maps_of_many_points_are_carried_by_landmarks(monkeypatch, points, content):
+    monkeypatch.setattr("geolap.display.report.maps.DRAWN", 100)
+    maps = map_views(points, content.selection, 0)
+    assert [len(view.rows) for view in maps.views] == [100, 100, 100]
+    assert "100 of the 250 points carry the maps" in maps.remark
     monkeypatch.setattr("geolap.display.report.maps._MOST_SECONDS", 0.0)
-    content = content_of(points, random_state=0)
-    assert content.maps == ()
-    assert "were left out" in page_of(content, version="1")
+    maps = map_views(points, content.selection, 0)
+    assert maps.views == ()
+    assert "were left out" in page_of(replace(content, maps=maps), version="1")
 
 
 def test_column_names_are_shown_and_escaped(points):
     import pandas as pd
 
-    frame = pd.DataFrame(points, columns=[HOSTILE[0], "height", "<i>"])
+    frame = pd.DataFrame(points[:50], columns=[HOSTILE[0], "height", "<i>"])
     page = page_of(content_of(frame, random_state=0), version="1")
     assert "height, &lt;i&gt;" in page
     assert "<i>" not in page
+
+
+def test_reasons_are_told_with_the_names_of_columns(points):
+    named = content_of(points[:50] * [1.0, 1.0, 1e4], features=["a", "b", "<height>"], random_state=0)
+    assert "<li>Feature &#x27;&lt;height&gt;&#x27; has 99.9 % of the variance" in page_of(named, version="1")
 
 
 def test_missing_plotly_is_named_with_its_extra(points, monkeypatch):
@@ -416,10 +474,8 @@ def test_slow_rules_are_not_asked_of_many_points(monkeypatch, points):
     assert "they would take long with 250 points: semigroup." in content.remarks["rivals"]
 
 
-def test_the_bandwidth_is_the_one_that_the_selector_finds(points):
-    assert (
-        content_of(points, random_state=5).selection.bandwidth == geolap.select_bandwidth(points, random_state=5).bandwidth
-    )
+def test_the_bandwidth_is_the_one_that_the_selector_finds(points, content):
+    assert content.selection.bandwidth == geolap.select_bandwidth(points, random_state=0).bandwidth
 
 
 def test_labels_from_pandas_may_be_missing_too():
@@ -432,7 +488,7 @@ def test_labels_from_pandas_may_be_missing_too():
 
 def test_a_map_that_failed_leaves_its_reason(content):
     failed = MapView(1.0, 1.0, remark="Eigenvectors must <satisfy> their equation.")
-    page = page_of(replace(content, maps=(failed, *content.maps[1:])), version="1")
+    page = page_of(replace(content, maps=replace(content.maps, views=(failed, *content.maps.views[1:]))), version="1")
     assert "Eigenvectors must &lt;satisfy&gt; their equation." in page
     assert "map0" not in figures_in(page)
     assert "map1" in figures_in(page)

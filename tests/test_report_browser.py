@@ -107,6 +107,8 @@ def test_a_report_renders_without_a_word_in_the_console(desktop):
     assert desktop.errors == []
     assert desktop.run("return document.querySelectorAll('.chart .main-svg').length") >= 6
     assert desktop.run("return document.querySelectorAll('#map1 .point').length") == 400
+    assert desktop.run("return document.querySelectorAll('#clusters0 .point').length") == 400
+    assert desktop.run("return document.querySelectorAll('#coordinates0 .point').length") >= 20
 
 
 def test_a_report_asks_for_nothing_but_itself(desktop, report):

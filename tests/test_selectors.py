@@ -165,7 +165,7 @@ def test_singer_extrapolates_the_pilot_by_his_rate():
 
 def test_parameters_a_method_does_not_have_are_named():
     with pytest.raises(
-        TypeError, match="Method 'bgh' takes the parameters engine, metric, n_jobs; working_dim was given: leave it out"
+        TypeError, match="Method 'bgh' takes the parameters engine, metric, n_jobs, verbose; working_dim was given: leave"
     ):
         select_bandwidth(np.eye(4), "bgh", working_dim=2)
 

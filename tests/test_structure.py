@@ -22,6 +22,7 @@ LAYERS = [
         "metric",
         "multiplicity",
         "neighborhoods",
+        "progress",
         "search",
         "selection",
         "sentences",

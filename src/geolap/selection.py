@@ -16,6 +16,8 @@ __all__ = ["TURNING", "Minimum", "Selection", "Status", "Told", "UnresolvedWarni
 # A distortion from which the metrics differ too much to be called consistent, and effective neighbors of the sparsest tenth
 # of the points below which parts of the data have a scale of their own.
 _DISTORTED, _SPARSE = 0.25, 3.0
+# A share of negative eigenvalues from which distances are far enough from Euclidean ones to be told.
+_NEGATIVE = 0.01
 
 
 class UnresolvedWarning(UserWarning):
@@ -40,6 +42,13 @@ class Verdict(Told):
         "resolved. For a map, join nearest neighbors ({n_neighbors=10}) with a bandwidth that varies ({local_scale=7})."
     )
     NOT_FOUND = Sentence("Not found: nothing tells that this bandwidth suits the data.")
+
+
+# The verdict where nearest neighbors are joined already.
+_JOINED = Sentence(
+    "The scale of nearest neighbors, which the graph joins: good for maps, clusters, kernels and labels, but lengths, "
+    "dimension and eigenvalues are not resolved."
+)
 
 
 class Status(Told):
@@ -166,6 +175,12 @@ class Selection(Plotted, Paged, Carded):
         return Verdict.RESOLVED
 
     @property
+    def verdict_text(self) -> Sentence:
+        """The verdict in words; it does not advise to join nearest neighbors where these are what the graph joins."""
+        joined = self.neighborhoods is not None and self.neighborhoods.most is not None
+        return _JOINED if joined and self.verdict is Verdict.NEAREST_NEIGHBORS else self.verdict.value
+
+    @property
     def trusted(self) -> bool:
         """Whether the verdict is "resolved"."""
         return self.verdict is Verdict.RESOLVED
@@ -178,7 +193,7 @@ class Selection(Plotted, Paged, Carded):
     @property
     def reasons(self) -> tuple[Remark, ...]:
         """What speaks for and against the bandwidth, `remarks` on the data included."""
-        return (*self._about_neighbors(), *self._about_distortion(), *self.remarks)
+        return (*self._about_neighbors(), *self._about_distortion(), *self._about_distances(), *self.remarks)
 
     def _about_neighbors(self) -> Iterator[Remark]:
         if (near := self.neighborhoods) is None:
@@ -215,9 +230,19 @@ class Selection(Plotted, Paged, Carded):
             )
             yield Remark("distortion", text)
 
+    def _about_distances(self) -> Iterator[Remark]:
+        share = self.details.get("negative_share", 0.0)
+        if share >= _NEGATIVE:
+            text = Sentence(
+                "No points have exactly these distances: {share:.0%} of the eigenvalues of their inner products, by size, "
+                "are negative. Tangent planes are spanned by what is left.",
+                share=share,
+            )
+            yield Remark("distances", text)
+
     def explain(self, named: Callable[[str, str | None], str] = python_name) -> str:
         """The answer in words, with parameters as ``named(parameter, value or None)`` writes them."""
-        lines = [f"Bandwidth {self.bandwidth:.4g} (method {self.method})", self.verdict.value.named(named)]
+        lines = [f"Bandwidth {self.bandwidth:.4g} (method {self.method})", self.verdict_text.named(named)]
         if self.interval is not None:
             low, high = self.interval
             over = "" if "limits" in self.details else ", over resampled evaluation points"

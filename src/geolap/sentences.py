@@ -4,8 +4,8 @@ What a message says is decided where it is raised; how a parameter is written, `
 is read.  A `Sentence` is a string with the names of Python, and remembers what it was made from.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 __all__ = ["Remark", "Sentence", "python_name"]
 
@@ -62,6 +62,13 @@ class Remark:
     text: Sentence
     feature: int | None = None
     share: float | None = None
+
+    def of(self, columns: Sequence[str] | None) -> "Remark":
+        """The same with the name of its column, if it is about a feature and columns have names."""
+        if self.feature is None or not columns:
+            return self
+        named = {**self.text.values, "feature": repr(columns[self.feature])}
+        return replace(self, text=Sentence(self.text.template, **named))
 
 
 def python_name(parameter: str, value: str | None) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
+from .progress import steps
 from .sentences import Sentence
 
 __all__ = ["Scratch", "checkpoint", "heard", "in_order", "one_blas_thread", "thread_count"]
@@ -69,8 +70,7 @@ def in_order(
             return function(task)
 
     try:
-        bar_off = None if label else True  # None: only on a terminal
-        with one_blas_thread, tqdm(total=len(tasks), desc=label, disable=bar_off, delay=1.0, leave=False) as bar:
+        with one_blas_thread, steps(len(tasks), label) as bar:
             for task in tasks:
                 # A short queue, because waiting results take memory.
                 if len(waiting) >= 4 * threads:

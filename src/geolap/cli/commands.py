@@ -28,6 +28,7 @@ from .preparing import (
     check_report,
     draw_map,
     graph_parameters,
+    local_scale_of,
     read_points,
     selector_for,
     tell_cost,
@@ -36,7 +37,14 @@ from .preparing import (
     write_page,
 )
 from .running import Answer, Run
-from .showing import described_graph, described_selection, grid, shown_graph, shown_selection, shown_studies
+from .showing import (
+    described_graph,
+    described_selection,
+    grid,
+    shown_graph,
+    shown_selection,
+    shown_studies,
+)
 
 __all__ = ["app"]
 
@@ -50,8 +58,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMPONENTS = (
-    "Components and isolated points are those of the graph cut off at 3ε, where weights are 1e-4; embed and cluster count "
-    "those of the graph that they build."
+    "Components and isolated points are those of the graph cut off at 3ε, where weights are 1e-4; commands that build a "
+    "graph say which, and count its own."
 )
 _READ_DIGITS = "from sklearn.datasets import load_digits\n\nX = load_digits().data"
 _METHODS = "Methods: " + ", ".join(f"{name} ({rule.words})" for name, rule in RULES.items()) + "."
@@ -81,6 +89,9 @@ def select(
     labels: Labels = None,
     n_neighbors: Annotated[int | None, option("For the graph of k nearest neighbors (gc).", min=1)] = None,
     cutoff: Annotated[float | None, option("For weights that are zero beyond this many ε (gc).")] = None,
+    local_scale: Annotated[
+        str | None, option("For an ε that varies: with the distance to the k-th neighbor, or 'regional' (gc).")
+    ] = None,
     output: Annotated[str | None, option("Write the curve: .csv, .npy, …", "--output", "-o")] = None,
     report: Report = None,
 ) -> Answer:
@@ -88,12 +99,13 @@ def select(
     check_outputs(run, file, table=output, page=report)
     check_report(report, reading)
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
-    selector = selector_for(run, selecting, table.labels, reading.metric, n_neighbors=n_neighbors, cutoff=cutoff)
+    graph = {"n_neighbors": n_neighbors, "cutoff": cutoff, "local_scale": local_scale_of(local_scale)}
+    selector = selector_for(run, selecting, table.labels, reading.metric, **graph)
     tell_cost(run, table.points, selecting, reading.metric)
     selection = selector.fit(table.points, table.labels, table.weights).selection_
     write_columns(run, output, {"bandwidth": selection.bandwidths, "score": selection.scores}, "curve")
-    write_page(run, report, table, reading, selection=selection)
-    return _selected(run, table, selection, output)
+    write_page(run, report, table, reading, selection=selection if n_neighbors is local_scale is None else None)
+    return _selected(run, table, selection, output, varies=local_scale is not None)
 
 
 @command(app, epilog=_METHODS)
@@ -192,16 +204,11 @@ def embed(
         "reasons_for_coordinates": list(chosen),
         "diffusion_time": getattr(mapping, "diffusion_time_", None),
         "eigenvalues": mapping.eigenvalues_,
-        "n_graph_components": mapping.n_graph_components_,
     }
-    joined = mapping.n_graph_components_
-    connected = (
-        "The graph that was built is connected." if joined == 1 else f"The graph that was built has {joined} components."
-    )
     what = f"{len(coordinates)} coordinates" if len(coordinates) > 1 else "1 coordinate"
     if diffusion_time == "auto":
         chosen = (*chosen, f"Diffusion time {mapping.diffusion_time_:g}, the knee of the entropy of the spectrum.")
-    return _written(run, table, mapping, output, result, what, *chosen, connected)
+    return _written(run, table, mapping, output, result, what, *chosen)
 
 
 @command(app, epilog=_METHODS)
@@ -233,6 +240,7 @@ def cluster(
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
     import numpy as np
 
+    from ..estimators.base import graph_in_words
     from ..estimators.clusters import LaplacianClustering
 
     parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
@@ -241,7 +249,8 @@ def cluster(
     found = clustering.labels_
     write_columns(run, output, {**_beside(table, labels, ["cluster"]), "cluster": found})
     draw_map(run, plot, clustering)
-    write_page(run, report, replace(table, labels=found), reading, selection=_of_all_pairs(clustering))
+    page = replace(table, labels=found)
+    write_page(run, report, page, reading, selection=_of_all_pairs(clustering), clustering=clustering)
     sizes = np.bincount(found).tolist()
     status = clustering.status_.value.named(run.named)
     result = {
@@ -260,7 +269,7 @@ def cluster(
     shown = [grid(("cluster", "points"), enumerate(sizes), words=("cluster",)), status]
     if clustering.n_outliers_:
         shown.append(f"Outliers that joined the clusters of their neighbors: {clustering.n_outliers_}.")
-    shown.append(f"Bandwidth {clustering.bandwidth_:.4g}.")
+    shown += [f"Bandwidth {clustering.bandwidth_:.4g}.", graph_in_words(clustering)]
     shown.append(f"Written to {output}." if output else "The cluster of every point: add -o clusters.csv.")
     plain = None if output is not None else "\n".join(map(str, found))
     return Answer(result, shown, plain, table, clustering.selection_, output)
@@ -285,6 +294,7 @@ def classify(
     table = read_points(run, file, reading, labels)
     import numpy as np
 
+    from ..estimators.base import graph_in_words
     from ..estimators.labels import LaplacianClassifier
     from ..validation import check_labels
 
@@ -312,6 +322,7 @@ def classify(
     shown = [grid(("class", "given", "found"), counts, words=("class",)), f"Bandwidth {classifier.bandwidth_:.4g}."]
     if classifier.selection_ is not None:
         shown.append(classifier.selection_.status.value.named(run.named))
+    shown.append(graph_in_words(classifier))
     if given.all():
         shown.append("Every point has its class already: nothing was left to classify.")
     shown.append(f"Written to {output}." if output else "The class of every point: add -o classes.csv.")
@@ -401,9 +412,9 @@ def demo(
     return _selected(run, table, selection, output, "Next:", *(f"  {line}" for line in lines))
 
 
-def _selected(run: Run, table: Any, selection: Any, output: str | None, *more: str) -> Answer:
+def _selected(run: Run, table: Any, selection: Any, output: str | None, *more: str, varies: bool = False) -> Answer:
     """The answer of a command that chooses a bandwidth."""
-    shown = [*shown_selection(run, selection), *more]
+    shown = [*shown_selection(run, selection, varies=varies), *more]
     result = described_selection(run, selection) or {}
     return Answer(result, shown, repr(float(selection.bandwidth)), table, selection, output)
 

@@ -19,6 +19,7 @@ __all__ = [
     "check_report",
     "draw_map",
     "graph_parameters",
+    "local_scale_of",
     "read_points",
     "selector_for",
     "tell_cost",
@@ -68,7 +69,8 @@ def write_page(run: Run, output: str | None, table: "Table", reading: Reading | 
     if reading is not None:
         points = points_of(points, reading.metric).host
     with replaced_file(output) as path:
-        write_report(path, points, labels=table.labels, name=name, reading=table.code, random_state=run.seed, **results)
+        told: dict[str, Any] = {"labels": table.labels, "name": name, "reading": table.code, "features": table.columns}
+        write_report(path, points, **told, random_state=run.seed, **results)
     run.note(f"The report is in {output}.")
 
 
@@ -113,6 +115,7 @@ def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, cl
         raise ValueError("Distances have no features to scale; {standardize} came with --metric precomputed: leave out one.")
     table = read_table(file, labels=labels, classes=classes, max_bytes=most, **given)
     table = _standardized(table) if standardize else table
+    run.columns = table.columns
     for text in table.notes:
         run.note(text)
     return replace(table, code=_code(file, reading, labels))
@@ -167,11 +170,8 @@ def graph_parameters(run: Run, selecting: Selecting, graph: Graph, labels: Any, 
     given |= {"random_state": run.seed, "n_jobs": run.n_jobs, "metric": metric}
     if given.get("n_neighbors") == "all":
         given["n_neighbors"] = None
-    scale = graph.local_scale
-    if scale is not None and scale != "regional":
-        if not scale.isdecimal():
-            raise ValueError(f"--local-scale must be a number of neighbors or 'regional'; '{scale}' was given: choose one.")
-        given["local_scale"] = int(scale)
+    if graph.local_scale is not None:
+        given["local_scale"] = local_scale_of(graph.local_scale)
     if graph.bandwidth is None:
         given["bandwidth"] = selector_for(run, selecting, labels, metric)
     elif selecting != Selecting(strict=selecting.strict):
@@ -179,6 +179,15 @@ def graph_parameters(run: Run, selecting: Selecting, graph: Graph, labels: Any, 
             "Either a bandwidth is given or it is chosen; --bandwidth came with options of choosing: leave out one."
         )
     return given
+
+
+def local_scale_of(text: str | None) -> int | str | None:
+    """How the bandwidth varies, from the text of an option."""
+    if text is None or text == "regional":
+        return text
+    if not text.isdecimal():
+        raise ValueError(f"--local-scale must be a number of neighbors or 'regional'; '{text}' was given: choose one.")
+    return int(text)
 
 
 def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting, metric: str) -> None:

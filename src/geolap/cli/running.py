@@ -6,7 +6,6 @@ Exit codes: 0 success, 1 a fault of geolap itself, 2 a file or an option that ca
 """
 
 import json
-import logging
 import math
 import os
 import signal
@@ -145,13 +144,11 @@ class Run:
         self.command, self.seed, self.n_jobs = command, running.seed, running.n_jobs
         self.as_json, self.quiet = running.json, running.quiet
         self.warnings: list[str] = []
+        self.columns: tuple[str, ...] | None = None  # of the table that is read
         self._start = time.perf_counter()
         written = {option.name: [*option.opts, *option.secondary_opts] for option in options}
         self._options = {name: way for name, ways in written.items() for way in reversed(ways) if way.startswith("--")}
-        if running.verbose:
-            _log_on_standard_error()
-        if self.quiet or self.as_json:
-            os.environ.setdefault("TQDM_DISABLE", "1")
+        self.verbose = running.verbose
 
     def named(self, parameter: str, value: str | None = None) -> str:
         """A parameter, or a parameter at a value, as it is written in the shell; as in Python where it is no option."""
@@ -168,7 +165,7 @@ class Run:
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = self._warn
-                with _limited_threads(self.n_jobs):
+                with _limited_threads(self.n_jobs), _telling(self.verbose, quiet=self.quiet or self.as_json):
                     yield
             sys.stdout.flush()
         except typer.Exit:
@@ -274,13 +271,13 @@ def _limited_threads(n_jobs: int | None) -> Any:
     return threadpool_limits(thread_count(GraphSpec(n_jobs=n_jobs).filled().n_jobs))
 
 
-def _log_on_standard_error() -> None:
-    """What the library logs, with the time."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
-    logger = logging.getLogger("geolap")
-    logger.setLevel(logging.INFO)
-    logger.handlers = [handler]
+@contextmanager
+def _telling(verbose: bool, *, quiet: bool) -> Iterator[None]:
+    """What the library does is told on standard error, with the time, if verbose; without bars if quiet."""
+    from ..progress import aloud, silently
+
+    with aloud(verbose), silently(quiet):
+        yield
 
 
 def _say_interrupted() -> None:

@@ -1,7 +1,7 @@
 """Results as values for machines, and as lines and tables for people."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from .running import Run, printable
@@ -10,7 +10,14 @@ if TYPE_CHECKING:
     from ..experiments import Study
     from ..selection import Selection
 
-__all__ = ["described_graph", "described_selection", "grid", "shown_graph", "shown_selection", "shown_studies"]
+__all__ = [
+    "described_graph",
+    "described_selection",
+    "grid",
+    "shown_graph",
+    "shown_selection",
+    "shown_studies",
+]
 
 # What is told about neighborhoods.
 _NEIGHBORHOODS = ("effective", "spanning", "uneven", "growth", "likelihood", "vote", "share", "dimension", "resolved")
@@ -24,14 +31,14 @@ def described_selection(run: Run, selection: "Selection | None") -> dict[str, An
         return None
     from ..kernel import convert_bandwidth
 
-    near = selection.neighborhoods
+    selection, near = _about_columns(run, selection), selection.neighborhoods
     targets = ("gamma", "sigma", "heat_time")
     return {
         **{name: getattr(selection, name) for name in ("bandwidth", "interval", "method")},
         "status": selection.status.name.lower(),
         "status_text": selection.status.value.named(run.named),
         "verdict": selection.verdict.name.lower(),
-        "verdict_text": selection.verdict.value.named(run.named),
+        "verdict_text": selection.verdict_text.named(run.named),
         "trusted": selection.trusted,
         "reasons": [{"kind": reason.kind, "text": reason.text.named(run.named)} for reason in selection.reasons],
         "neighborhoods": None if near is None else {name: getattr(near, name) for name in _NEIGHBORHOODS},
@@ -45,24 +52,39 @@ def described_selection(run: Run, selection: "Selection | None") -> dict[str, An
 
 def described_graph(run: Run, estimator: Any) -> dict[str, Any]:
     """The graph of an estimator as plain values."""
+    from ..graphs.spectrum import graph_components
+
     kept = {name: getattr(estimator, f"{name}_") for name in _GRAPH}
+    kept["n_graph_components"] = int(graph_components(estimator.graph_).max()) + 1
     return kept | {"selection": described_selection(run, estimator.selection_)}
 
 
-def shown_selection(run: Run, selection: "Selection") -> list[str]:
-    """The answer in words, and what it is elsewhere."""
+def shown_selection(run: Run, selection: "Selection", *, varies: bool = False) -> list[str]:
+    """The answer in words, and what it is elsewhere, unless it ``varies`` from place to place."""
     from ..kernel import convert_bandwidth
 
+    answer = _about_columns(run, selection).explain(run.named)
+    if varies:
+        return [answer, "The bandwidth varies from place to place around this one: no single gamma or sigma stands for it."]
     gamma, sigma = (convert_bandwidth(selection.bandwidth, target=name) for name in ("gamma", "sigma"))
     elsewhere = f"Elsewhere: gamma = {gamma:.4g} (scikit-learn), sigma = {sigma:.4g} (exp(−d²/2σ²))."
-    return [selection.explain(run.named), elsewhere]
+    return [answer, elsewhere]
+
+
+def _about_columns(run: Run, selection: "Selection") -> "Selection":
+    """The selection with remarks on features by the names of their columns."""
+    return replace(selection, remarks=tuple(remark.of(run.columns) for remark in selection.remarks))
 
 
 def shown_graph(run: Run, estimator: Any, *more: str) -> list[str]:
-    """How the bandwidth of an estimator was chosen, and what else is to be said."""
+    """How the bandwidth of an estimator was chosen, what its graph is like, and what else is to be said."""
+    from ..estimators.base import graph_in_words
+
     if estimator.selection_ is None:
-        return [f"Bandwidth {estimator.bandwidth_:.4g}, as given.", *more]
-    return [*shown_selection(run, estimator.selection_), *more]
+        chosen = [f"Bandwidth {estimator.bandwidth_:.4g}, as given."]
+    else:
+        chosen = shown_selection(run, estimator.selection_, varies=estimator.graph_.scale is not None)
+    return [*chosen, graph_in_words(estimator), *more]
 
 
 def shown_studies(studies: "Iterable[Study]", output: str | None) -> Iterable[str]:

@@ -1,12 +1,14 @@
-"""The curve behind a selection, as every display draws it: where it is finite, and no higher than can be seen."""
+"""Curves as every display draws them: the one behind a selection, and what coordinates tell of others."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from ..estimators.coordinates import IndependentCoordinates
 from ..selection import Selection
 
-__all__ = ["CHOICE", "Curve", "drawn_curve"]
+__all__ = ["CHOICE", "Curve", "ToldCurve", "drawn_curve", "told_curves"]
 
 CHOICE = "#D55E00"  # the color of ε̂, from the palette of Okabe & Ito
 
@@ -38,3 +40,24 @@ def drawn_curve(selection: Selection) -> Curve:
     if chosen > 0 and high > 10 * max(chosen, 1.0):
         low, high = 0.0, 4 * max(chosen, 1.0)
     return Curve(x, y, chosen, low, high)
+
+
+class ToldCurve(NamedTuple):
+    """How much of every candidate (m,) some coordinates tell, and whether they are "chosen", "not enough" or "the first"."""
+
+    name: str
+    kind: str
+    told: np.ndarray
+
+
+def told_curves(found: IndependentCoordinates) -> list[ToldCurve]:
+    """The sets of coordinates that were looked at, and as many of the first ones if those are others."""
+    spanning = found.chosen[np.isfinite(found.roughness[found.chosen])].tolist()  # without those for components
+    curves = []
+    for step in found.steps:
+        kind = "chosen" if [*step.coordinates] == spanning else "not enough"
+        curves.append(ToldCurve(", ".join(str(k + 1) for k in step.coordinates), kind, step.told))
+    if curves and not np.allclose(found.first_told, curves[-1].told, equal_nan=True):
+        name = f"the first {len(spanning)}" if len(spanning) > 1 else "the first"
+        curves.append(ToldCurve(name, "the first", found.first_told))
+    return curves

@@ -42,7 +42,7 @@ from ..selection import Selection
 from ..selectors import BandwidthSelector
 from ..selectors.comparison import Comparison, compare_bandwidths
 from .coloring import NO_LABEL, OTHER, label_coloring
-from .curve import CHOICE, drawn_curve
+from .curve import CHOICE, drawn_curve, told_curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,6 +66,7 @@ __all__ = [
 
 _CURVE, _OTHER, _ARTIFACT = "#0072B2", "#009E73", "#999999"
 PALETTE = (_CURVE, CHOICE, _OTHER, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_COORDINATES = ("coordinate 1 (no unit)", "coordinate 2 (no unit)")
 _DECADES = 4.0  # of singular values; below is rounding
 
 
@@ -336,7 +337,8 @@ class DistortionDisplay(_Display):
         x, y = places[rows[order]].T
         drawn = ax.scatter(x, y, c=finite[order], s=14, cmap="cividis", vmin=0, vmax=top, zorder=2)
         ax.figure.colorbar(drawn, ax=ax, label="distortion ‖H − I‖", extend="max" if np.nanmax(finite) > top else "neither")
-        _map_axes(ax)
+        ax.set(xlabel=_COORDINATES[0], ylabel=_COORDINATES[1])
+        ax.set_aspect("equal", adjustable="datalim")
 
 
 @shown.plots.register(RiemannianMetric)
@@ -350,7 +352,7 @@ class MetricDisplay(_Display):
     radius : float, optional
         Of the circles, in the unit of the data; by default such that they can be seen.
     labels : array-like (n_points,), optional
-        Classes or numbers that color the points.
+        As for `MapDisplay`.
     """
 
     metric: RiemannianMetric
@@ -373,16 +375,10 @@ class MetricDisplay(_Display):
         from matplotlib.collections import LineCollection
 
         places = _two_coordinates(self.metric.embedding)
-        colors: dict = {"color": _CURVE}
-        if self.labels is not None:
-            values, codes = np.unique(np.asarray(self.labels), return_inverse=True)
-            few = len(values) <= len(PALETTE)
-            colors = {"c": [PALETTE[code] for code in codes]} if few else {"c": codes, "cmap": "cividis"}
-        ax.scatter(places[:, 0], places[:, 1], s=5, lw=0, alpha=0.7, **colors)
+        MapDisplay(places, self.labels)._draw(ax)
         outlines, radius = indicatrices(places, self.metric.dual[:, :2, :2], radius=self.radius)
         ax.add_collection(LineCollection(list(outlines), colors="black", linewidths=0.9))
         ax.set_title(f"circles of radius {radius:.3g} on the data", fontsize="medium")
-        _map_axes(ax)
 
 
 @dataclass(eq=False, repr=False)
@@ -403,7 +399,7 @@ class MapDisplay(_Display):
     embedding: ArrayLike
     labels: ArrayLike | None = None
     title: str | None = None
-    axes: tuple[str, str] = ("coordinate 1 (no unit)", "coordinate 2 (no unit)")
+    axes: tuple[str, str] = _COORDINATES
 
     def _draw(self, ax: Axes) -> None:
         places = _two_coordinates(self.embedding)
@@ -489,15 +485,12 @@ class CoordinatesDisplay(_Display):
 
         found = self.independence
         number = np.arange(1, len(found.first_told) + 1)
-        spanning = found.chosen[np.isfinite(found.roughness[found.chosen])].tolist()  # without those for components
-        for step in found.steps:
-            chosen = [*step.coordinates] == spanning
-            words = ", ".join(str(k + 1) for k in step.coordinates)
-            style: dict[str, Any] = {"color": CHOICE, "lw": 1.6} if chosen else {"color": _ARTIFACT, "lw": 1.0}
-            ax.plot(number, step.told, "o-", ms=4, label=f"{words}: {'chosen' if chosen else 'not enough'}", **style)
-        if not np.allclose(found.first_told, found.steps[-1].told, equal_nan=True):
-            label = f"the first {len(spanning)}" if len(spanning) > 1 else "the first"
-            ax.plot(number, found.first_told, "s--", ms=4, color=_CURVE, lw=1.2, label=label)
+        for name, kind, told in told_curves(found):
+            if kind == "the first":
+                ax.plot(number, told, "s--", ms=4, color=_CURVE, lw=1.2, label=name)
+                continue
+            style: dict[str, Any] = {"color": CHOICE, "lw": 1.6} if kind == "chosen" else {"color": _ARTIFACT, "lw": 1.0}
+            ax.plot(number, told, "o-", ms=4, label=f"{name}: {kind}", **style)
         for k in found.chosen:
             ax.axvline(k + 1, color=CHOICE, lw=0.8, alpha=0.4)
         ax.set_ylim(-0.15, 1.05)
@@ -583,12 +576,6 @@ def _subscript(number: int) -> str:
 def _mark(ax: Axes, bandwidth: float | None) -> None:
     if bandwidth is not None:
         ax.axvline(bandwidth, color=CHOICE, lw=1.2, label=f"ε̂ = {bandwidth:.3g}")
-
-
-def _map_axes(ax: Axes) -> None:
-    ax.set_xlabel("coordinate 1 (no unit)")
-    ax.set_ylabel("coordinate 2 (no unit)")
-    ax.set_aspect("equal", adjustable="datalim")
 
 
 def _bandwidth_axis(ax: Axes, low: float, high: float) -> None:

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
-from tqdm.auto import tqdm
 
 from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
 from ..multiplicity import copies_of, counts_of, weights_at
 from ..points import PointsLike, as_points, in_unit, root_mean_square_distance, spread_pieces, spread_rows
+from ..progress import steps
 from ..threads import Scratch, in_order
 from .base import LocalMetrics
 from .gaussian_cells import (
@@ -164,11 +164,11 @@ class CellsEngine:
         working_dim: int,
         renormalization: float = 1.0,
     ) -> LocalMetrics:
-        label = f"metrics at {len(bandwidths)} bandwidths"
-        found = [
-            self._metrics_at(self._place[sample], eps, working_dim, renormalization)
-            for eps in tqdm(in_unit(bandwidths, self._unit), desc=label, disable=None, delay=1.0, leave=False)
-        ]
+        found = []
+        with steps(len(bandwidths), f"metrics at {len(bandwidths)} bandwidths") as bar:
+            for eps in in_unit(bandwidths, self._unit):
+                found.append(self._metrics_at(self._place[sample], eps, working_dim, renormalization))
+                bar.update()
         errors = np.array([error for _, error in found])
         return LocalMetrics.joined([local for local, _ in found], axis=1, degree_error=errors)
 

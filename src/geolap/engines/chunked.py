@@ -21,12 +21,12 @@ import dask
 import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
-from tqdm.auto import tqdm
 
 from ..chunks import computed
 from ..kernel import gaussian, ladder_weights, ladders, reach
 from ..laplacian import density_weights
 from ..points import in_unit, unit_above
+from ..progress import steps
 from ..threads import Scratch, one_blas_thread
 from .base import LocalMetrics
 from .gaussian_cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of
@@ -144,7 +144,7 @@ class ChunkedEngine:
     def _computed(self, tasks: Iterable[Any], n_tasks: int, label: str, ahead: int = _AHEAD) -> Iterator[Any]:
         """Results of delayed tasks in order, a few at a time, because waiting results take memory."""
         tasks = iter(tasks)
-        with tqdm(total=n_tasks, desc=label, disable=None, delay=1.0, leave=False) as bar:
+        with steps(n_tasks, label) as bar:
             for first in range(0, n_tasks, ahead):
                 batch = [next(tasks) for _ in range(min(ahead, n_tasks - first))]
                 with one_blas_thread:

@@ -21,14 +21,16 @@ from ..graphs.calibrate import calibrated
 from ..graphs.extension import Extension, extend
 from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
+from ..graphs.spectrum import graph_components
 from ..points import Points, on_device
+from ..progress import Spoken, say
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
 from ..selectors import resolve_bandwidth
 from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
 
-__all__ = ["DENSITY", "NEAREST", "NEIGHBORS", "GraphEstimator", "documented", "near_alone"]
+__all__ = ["DENSITY", "NEAREST", "NEIGHBORS", "GraphEstimator", "documented", "graph_in_words", "near_alone"]
 
 _Class = TypeVar("_Class", bound=type)
 _log = logging.getLogger(__name__)
@@ -73,6 +75,8 @@ _PARAMETERS = """    renormalization : float, default 1.0
         For the choice of the bandwidth, and of the edges that are stored where not all are.
     n_jobs : int, optional
         Threads; None and −1 stand for every core that the process may use.  Does not change the result.
+    verbose : bool or int, default False
+        Say what is done, with the time, on standard error: the records that ``logging`` has under "geolap", for this fit.
 """
 _NEIGHBORS = """    n_neighbors : int, optional
         Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).  A point
@@ -106,7 +110,7 @@ def documented(cls: _Class, **texts: str) -> _Class:
 
 
 @dataclass(eq=False, repr=False)
-class GraphEstimator(BaseEstimator):
+class GraphEstimator(Spoken, BaseEstimator):
     """An estimator on a graph.  Only ``fit`` sets attributes; properties of the graph are read from ``_built``."""
 
     needs_geometry: ClassVar[bool] = False  # whether it needs a bandwidth that resolves tangent planes
@@ -123,6 +127,7 @@ class GraphEstimator(BaseEstimator):
     metric: Metric = "euclidean"
     random_state: Any = None
     n_jobs: int | None = None
+    verbose: bool | int = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -192,7 +197,8 @@ class GraphEstimator(BaseEstimator):
         start = time.perf_counter()
         with _told_in_words(data):
             built = self._raw(data, y, n_landmarks=n_landmarks)
-        _log.info(
+        say(
+            _log,
             "%s: graph of %d points at bandwidth %.4g in %.1f s",
             *(type(self).__name__, built.kernel.n_points, built.kernel.bandwidth, time.perf_counter() - start),
         )
@@ -279,6 +285,26 @@ def near_alone(selection: Selection | None, n_points: int) -> bool:
         and not selection.even
         and n_points > 2 * NEIGHBORS
     )
+
+
+def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) -> str:
+    """Which pairs the graph of a fitted estimator joins, and in how many components it is.
+
+    ``n_neighbors``: of how many nearest neighbors the distances are that it was given, if they are.
+    """
+    graph, landmarks, k = estimator.graph_, estimator._built.landmarks, n_neighbors or estimator.n_neighbors_
+    n = int(graph_components(graph).max()) + 1
+    scaled = "" if graph.scale is None else ", with local scales,"
+    if k is not None:
+        joined = f"each point with its {k} nearest neighbors{scaled}"
+    elif estimator.cutoff_ is not None:
+        joined = f"points up to {estimator.cutoff_:.3g}ε apart{scaled}"
+    elif sparse.issparse(graph.weights):
+        joined = f"the pairs whose distances are given{scaled}"
+    else:
+        weighing = "" if n == 1 else " whose weight is above rounding"
+        joined = f"all pairs{'' if landmarks is None else f' of {len(landmarks)} landmarks'}{weighing}{scaled}"
+    return f"The graph joins {joined} and {'is connected' if n == 1 else f'has {n} components'}."
 
 
 def _warn_unless_resolved(selection: Selection) -> None:

@@ -71,6 +71,10 @@ class ClusterStatus(Told):
         "No gap: there are parts, but they run into one another, so that their number is a guess. Set {n_clusters} to what "
         "the purpose needs."
     )
+    MORE = Sentence(
+        "More parts than {max_clusters} are joined with no other: the largest clusters were made of them. Raise it, or set "
+        "{n_clusters}."
+    )
     ONE_PIECE = Sentence(
         "One piece: wherever it is cut, the parts hang on one another as well as they hang together. Set {n_clusters} to "
         "divide it all the same."
@@ -184,7 +188,12 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         eigenvalues = 0.25 * graph.bandwidth**2 * spectrum.eigenvalues
         vectors = spectrum.vectors * np.sqrt(spectrum.mass)[:, None]
         strengths = {} if self.n_clusters is not None else self._strengths(graph, eigenvalues, vectors, places[core])
-        k, self.status_ = (self.n_clusters, ClusterStatus.GIVEN) if self.n_clusters else _number(strengths)
+        if self.n_clusters is not None:
+            k, self.status_ = self.n_clusters, ClusterStatus.GIVEN
+        elif spectrum.n_components > self.max_clusters:
+            k, self.status_ = self.max_clusters, ClusterStatus.MORE
+        else:
+            k, self.status_ = _number(strengths)
         self.strengths_ = {tried: strength for tried, (strength, _) in strengths.items()}
         labels = np.full(n, -1)
         labels[core] = self._divided(eigenvalues, vectors, k, places[core], graph.multiplicity)

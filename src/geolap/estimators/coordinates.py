@@ -450,7 +450,8 @@ def _about_steps(steps: Sequence[CoordinateSet], best: CoordinateSet | None, *, 
             yield Sentence("{which} not enough: {untold}.", which=_numbered(step.coordinates), untold=_about_untold(step))
     which, others = _numbered(best.coordinates), [str(k + 1) for k in best.runner_up]
     if not best.untold:
-        yield Sentence("{which} chosen: neighbors on their map have the same values of all candidates.", which=which)
+        text = "{which} chosen: neighbors on {their} map have the same values of all candidates."
+        yield Sentence(text, which=which, their="their" if len(best.coordinates) > 1 else "its")
     elif fixed:
         yield Sentence("{which} the best of their number, but {untold}.", which=which, untold=_about_untold(best))
     else:
@@ -477,7 +478,8 @@ def _about_untold(step: CoordinateSet) -> str:
     least = step.untold[0]
     several = f"and {len(step.untold) - 1} more " if len(step.untold) > 1 else ""
     share = max(step.told[least], 0.0)
-    return f"neighbors on their map differ in coordinate {least + 1} {several}(they tell {share:.0%} of it)"
+    their, they_tell = ("their", "they tell") if len(step.coordinates) > 1 else ("its", "it tells")
+    return f"neighbors on {their} map differ in coordinate {least + 1} {several}({they_tell} {share:.0%} of it)"
 
 
 def _numbered(columns: Sequence[int] | np.ndarray) -> str:

@@ -29,9 +29,9 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
-from tqdm.auto import tqdm
 
 from ..points import host_array, on_device, real_numbers
+from ..progress import say, steps
 from ..sentences import Sentence
 from ..shown import Plotted
 from ..validation import check_number
@@ -158,11 +158,11 @@ def relax(
     frames = local_frames(built.on_host.points, built.on_host.kernel.weights, np.arange(n), d, n_neighbors=n_neighbors)
     moving, coordinates = _start(_scaled(np.asarray(host_array(Y), dtype=float), s, frames), s, frames, _device(Y))
     before, converged = moving.ratios(), False
-    for _ in tqdm(range(max_iter), desc="relaxation", disable=None, delay=1.0, leave=False):
-        moving.step()
-        if moving.losses[-2] - moving.losses[-1] <= tol * moving.losses[-2]:
-            converged = True
-            break
+    with steps(max_iter, "relaxation") as bar:
+        while not converged and len(moving.losses) <= max_iter:
+            moving.step()
+            bar.update()
+            converged = bool(moving.losses[-2] - moving.losses[-1] <= tol * moving.losses[-2])
     if not converged:
         warnings.warn(
             Sentence(
@@ -173,7 +173,7 @@ def relax(
             ConvergenceWarning,
             stacklevel=2,
         )
-    _log.info("relaxation: loss %.3g after %d iterations", moving.losses[-1], len(moving.losses) - 1)
+    say(_log, "relaxation: loss %.3g after %d iterations", moving.losses[-1], len(moving.losses) - 1)
     return Relaxation(moving.map(Y, frames.unit), coordinates, moving.ratios(), before, np.array(moving.losses), converged)
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from ..files import replaced_file, write_table, write_text
+from ..progress import begin, parts
 from ..validation import check_choice
 from .drawings import PICTURES
 from .figure1 import figure1
@@ -66,16 +66,18 @@ def reproduce(
     # Tables 1 and 2 are two views of the same runs.
     shared: dict[str, dict[str, Any]] = {}
     studies = []
-    for name in tqdm(names, desc="studies", disable=None if len(names) > 1 else True, leave=False):
-        if what == "all" and name == "table1":
-            shared["table1"] = shared["table2"] = {"runs": run_sets(quick=quick, random_state=random_state)}
-        study = STUDIES[name](quick=quick, random_state=random_state, **shared.get(name, {}))
-        studies.append(study)
-        if output is not None:
-            folder = Path(output) / "reproduction"
-            folder.mkdir(parents=True, exist_ok=True)
-            _write_study(study, folder)
-            _write_page(folder)
+    with parts(len(names), "studies"):
+        for name in names:
+            begin(f"study {name}")
+            if what == "all" and name == "table1":
+                shared["table1"] = shared["table2"] = {"runs": run_sets(quick=quick, random_state=random_state)}
+            study = STUDIES[name](quick=quick, random_state=random_state, **shared.get(name, {}))
+            studies.append(study)
+            if output is not None:
+                folder = Path(output) / "reproduction"
+                folder.mkdir(parents=True, exist_ok=True)
+                _write_study(study, folder)
+                _write_page(folder)
     return studies
 
 

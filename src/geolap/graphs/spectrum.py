@@ -12,6 +12,8 @@ directly, and so are those of some thousand points whose parts are so weakly con
 Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
 """
 
+import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -27,6 +29,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, reve
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from ..laplacian import Matrix, scaled, shifted, submatrix
+from ..progress import say
 from ..sentences import Sentence
 from ..threads import heard, one_blas_thread, thread_count
 from ..validation import check_choice
@@ -35,6 +38,8 @@ from .lapack import largest_of_full
 from .multigrid import has_multigrid, smallest_by_multigrid
 
 __all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectrum"]
+
+_log = logging.getLogger(__name__)
 
 SOLVERS = ("auto", "dense", "lanczos", "lobpcg")
 
@@ -121,6 +126,7 @@ def smooth_spectrum(
     its own component (N, k), with eigenvalues (C, k); a component of fewer points has zeros, and NaN as eigenvalues, for
     those that do not exist.
     """
+    start = time.perf_counter()
     rho = np.ones(graph.n_points) if markov or graph.scale is None else graph.scale.rho
     B, top = _shifted(graph, rho)
     components = graph_components(graph) if components is None else components
@@ -142,6 +148,7 @@ def smooth_spectrum(
         values, vectors = _merged(parts, solved, k, mass, top)
     mu = np.maximum(top - values, 0.0)
     vectors = vectors / np.sqrt(mass)[:, None]
+    say(_log, "%d eigenvectors of %d points in %.1f s", k, graph.n_points, time.perf_counter() - start)
     return Spectrum(4.0 / graph.bandwidth**2 * mu, _with_signs(vectors), mass, components, residual)
 
 

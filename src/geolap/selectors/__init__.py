@@ -111,8 +111,8 @@ def resolve_bandwidth(
     if selector.n_jobs is None:
         selector.n_jobs = n_jobs
     if isinstance(selector, GeometricConsistency):
-        selection = selector.select(points, y, skeleton=skeleton)
+        selection, _ = selector.timed(points, y, skeleton=skeleton)
     else:
         known = isinstance(points, Distances) or isinstance(points.given, np.ndarray)
-        selection = selector.select(points if known else replace(points, given=points.host, engines={}), y)
+        selection, _ = selector.timed(points if known else replace(points, given=points.host, engines={}), y)
     return selection.bandwidth, selection

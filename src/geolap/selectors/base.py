@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..distances import Metric, points_of
 from ..judgment import judged
 from ..points import Points
+from ..progress import aloud, say
 from ..search import Curve, choose, minima_of, resampled_interval
 from ..selection import Selection
 from ..sentences import Sentence
@@ -39,6 +40,7 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
     _: KW_ONLY
     metric: Metric | None = None
     n_jobs: int | None = None
+    verbose: bool | int = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -57,13 +59,8 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
         """
         points = points_of(X, self.metric, keep_device=self.keeps_device, sample_weight=sample_weight)
         validate_data(self, X, skip_check_array=True)
-        start = time.perf_counter()
-        self.selection_ = self.select(points, y)
+        self.selection_, _ = self.timed(points, y)
         self.bandwidth_ = self.selection_.bandwidth
-        _log.info(
-            "%s: bandwidth %.4g of %d points in %.1f s; %s",
-            *(self.selection_.method, self.bandwidth_, len(points), time.perf_counter() - start, self.selection_.status),
-        )
         return self
 
     def transform(self, X: Any) -> Any:
@@ -72,6 +69,16 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
         points = points_of(X, least=1, keep_device=True)
         validate_data(self, X, reset=False, skip_check_array=True)
         return X if hasattr(X, "shape") else points.given
+
+    def timed(self, points: Points, y: Any = None, **graph: Any) -> tuple[Selection, float]:
+        """What `select` returns, and the seconds that it took; a record tells both."""
+        start = time.perf_counter()
+        with aloud(self.verbose):
+            found = self.select(points, y, **graph)
+            seconds = time.perf_counter() - start
+            told = found.method, found.bandwidth, len(points), seconds, found.status
+            say(_log, "%s: bandwidth %.4g of %d points in %.1f s; %s", *told)
+        return found, seconds
 
     def select(self, points: Points, y: Any = None) -> Selection:
         """The selection for points that have been checked, with a verdict; sets nothing."""

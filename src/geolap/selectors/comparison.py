@@ -1,15 +1,13 @@
 """Every rule side by side on the same data."""
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from tqdm.auto import tqdm
-
 from ..distances import Metric, points_of
 from ..graphs.health import GraphHealth, graph_health
+from ..progress import begin, parts
 from ..selection import Selection
 from ..shown import Carded, Plotted
 from ..validation import check_random_state
@@ -158,13 +156,11 @@ def compare_bandwidths(
     seed = random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31)
     common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
     rows = []
-    bar = tqdm(list(zip(methods, selectors, strict=True)), disable=None, leave=False)
-    for name, selector in bar:
-        bar.set_description(f"rule {name}")
-        selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params(deep=False)})
-        start = time.perf_counter()
-        selection = selector.select(points, y)
-        seconds = time.perf_counter() - start
-        health = graph_health(points, selection.bandwidth, random_state=seed, n_jobs=n_jobs)
-        rows.append(ComparisonRow(selection, health, seconds))
+    with parts(len(selectors), "rules"):
+        for name, selector in zip(methods, selectors, strict=True):
+            begin(f"rule {name}")
+            selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params(deep=False)})
+            selection, seconds = selector.timed(points, y)
+            health = graph_health(points, selection.bandwidth, random_state=seed, n_jobs=n_jobs)
+            rows.append(ComparisonRow(selection, health, seconds))
     return Comparison(tuple(rows))

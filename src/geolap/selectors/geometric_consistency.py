@@ -92,6 +92,8 @@ class GeometricConsistency(BandwidthSelector):
         neighbors.  Euclidean by default, or what the estimator that uses this selector has.
     n_jobs : int, optional
         Threads; None and −1 stand for every core that the process may use.  Does not change the result.
+    verbose : bool or int, default False
+        Say what is done, with the time, on standard error: the records that ``logging`` has under "geolap".
 
     Attributes
     ----------

@@ -7,6 +7,7 @@ implies.  For every value of the other parameters the whole curve over ε is sea
 so that differences between parameters are paired and their noise is known.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import product
@@ -22,6 +23,7 @@ from ..graphs.skeleton import Skeleton, skeleton_of
 from ..multiplicity import standard_error
 from ..pairs import Pairs
 from ..points import Points
+from ..progress import Spoken, say
 from ..scale import resolve_scale
 from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine
 from ..selection import Selection, Status
@@ -30,6 +32,8 @@ from ..validation import check_bandwidths, check_n_sample, check_number, check_r
 from . import GeometricConsistency
 
 __all__ = ["ConsistencySearch", "Gain"]
+
+_log = logging.getLogger(__name__)
 
 # Values of a range that are tried at first, and how often the best is closed in further.
 _FIRST_VALUES = 5
@@ -65,7 +69,7 @@ class Gain:
 
 
 @dataclass(eq=False, repr=False)
-class ConsistencySearch(BaseEstimator):
+class ConsistencySearch(Spoken, BaseEstimator):
     """Choose the bandwidth and other parameters of the graph together, by geometric consistency.
 
     Parameters
@@ -79,6 +83,8 @@ class ConsistencySearch(BaseEstimator):
         Holds the parameters that are not searched.
     random_state : int, RandomState or None
         Chooses the evaluation points, the same for all.
+    verbose : bool or int, default False
+        Say what is tried, with the time, on standard error: the records that ``logging`` has under "geolap".
 
     Attributes
     ----------
@@ -116,6 +122,7 @@ class ConsistencySearch(BaseEstimator):
     _: KW_ONLY
     selector: GeometricConsistency | None = None
     random_state: Any = None
+    verbose: bool | int = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -193,6 +200,7 @@ class _Trial:
     def __call__(self, params: dict[str, Any]) -> None:
         if not any(_same(params, known) for known, _ in self.tried):
             self.tried.append((params, self._selection(params)))
+            say(_log, "%s: least distortion %.4g", params, _score(self.tried[-1][1]))
 
     def baseline(self) -> Selection:
         """The selection with the selector's own parameters."""

@@ -41,6 +41,7 @@ class KernelSum(BandwidthSelector):
     metric : str or callable, optional
         As for `GeometricConsistency`.
     n_jobs : int, optional
+    verbose : bool or int, default False
 
     Attributes
     ----------

@@ -52,6 +52,7 @@ class LocalContinuity(BandwidthSelector):
     metric : str or callable, optional
         As for `GeometricConsistency`.
     n_jobs : int, optional
+    verbose : bool or int, default False
 
     Attributes
     ----------

@@ -44,6 +44,7 @@ class MultiscaleSVD(BandwidthSelector):
     metric : str or callable, optional
         As for `GeometricConsistency`.
     n_jobs : int, optional
+    verbose : bool or int, default False
 
     Attributes
     ----------

@@ -38,6 +38,7 @@ class Reconstruction(BandwidthSelector):
     metric : str or callable, optional
         As for `GeometricConsistency`.
     n_jobs : int, optional
+    verbose : bool or int, default False
 
     Attributes
     ----------

@@ -48,6 +48,7 @@ class Semigroup(BandwidthSelector):
     metric : str or callable, optional
         As for `GeometricConsistency`.
     n_jobs : int, optional
+    verbose : bool or int, default False
 
     Attributes
     ----------

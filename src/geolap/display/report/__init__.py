@@ -5,12 +5,14 @@
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from ... import __version__, shown
+from ...estimators.clusters import LaplacianClustering
 from ...files import write_text
 from ...selection import Selection
 from ...selectors.comparison import Comparison
@@ -26,16 +28,19 @@ def write_report(
     *,
     selection: Selection | None = None,
     comparison: Comparison | None = None,
+    clustering: LaplacianClustering | None = None,
     labels: ArrayLike | None = None,
     name: str | None = None,
     reading: str | None = None,
+    features: Sequence[str] | None = None,
     random_state: Any = None,
 ) -> Path:
     """Write an HTML report about the points X.
 
     The answer in one sentence; D(ε) with minima, interval, bound and artifact, and the bandwidths of other rules on the same
-    axis; the graph against ε; the map of the default graph at half, once and twice its ε̂; singular values and
-    dimension; code for what comes next.  Needs plotly (``geolap[report]``).
+    axis; the graph against ε; the map of the default graph at half, once and twice its ε̂, beside that of the paper's graph;
+    clusters; the coordinates that span the data; singular values and dimension; code for what comes next.  Needs plotly
+    (``geolap[report]``).
 
     Parameters
     ----------
@@ -46,12 +51,16 @@ def write_report(
         By default that of `geolap.GeometricConsistency`.
     comparison : Comparison, optional
         By default six quick rules are asked, up to 20 000 points (fewer of the slower ones).
+    clustering : LaplacianClustering, optional
+        Fitted to X; by default that with its own defaults, up to 20 000 points.
     labels : array-like (n_points,), optional
         Words or numbers that color the maps, up to 20 classes each in its own color; by default the density does.
     name : str, optional
         What to call the data.
     reading : str, optional
         Code that reads X, to be copied.
+    features : sequence of str, optional
+        Names of the columns; by default those that X has.
     random_state : int, RandomState or None
 
     Returns
@@ -66,8 +75,8 @@ def write_report(
         raise FileNotFoundError(
             f"A report must be written to a folder that exists; {str(path.parent)!r} does not: create it, or name another."
         )
-    given: dict[str, Any] = {"selection": selection, "comparison": comparison, "labels": labels, "name": name}
-    content = content_of(X, **given, reading=reading, random_state=random_state)
+    given: dict[str, Any] = {"selection": selection, "comparison": comparison, "clustering": clustering, "labels": labels}
+    content = content_of(X, **given, name=name, reading=reading, features=features, random_state=random_state)
     write_text(path, page_of(content, version=__version__))
     return path
 

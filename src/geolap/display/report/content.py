@@ -6,37 +6,44 @@ sentence in its place.  How it looks is decided in `geolap.display.report.page`,
 
 import time
 import warnings
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from tqdm.auto import tqdm
 
 from ...choices import RULES
 from ...dimension import DimensionCurve, dimension_curve
 from ...estimators.base import near_alone
+from ...estimators.clusters import LaplacianClustering
 from ...graphs.health import HealthCurve, graph_health, health_curve
 from ...kernel import convert_bandwidth
 from ...multiplicity import quantile_of, weights_at
 from ...points import Points
+from ...progress import begin, parts
 from ...selection import Selection
 from ...selectors import GeometricConsistency, selector_named
 from ...selectors.comparison import Comparison, ComparisonRow
 from ...validation import check_random_state
 from ..coloring import Coloring, label_coloring
 from .advice import Snippet, advice_for, snippets_for
-from .maps import FAILURES, MapView, map_views
+from .clusters import Clusters, clusters_of
+from .maps import FAILURES, MOST_OF_NEIGHBORS, Maps, map_views
 
 __all__ = ["ReportContent", "Rival", "content_of", "content_of_selection"]
 
 _RIVALS = {name: rule.quick_up_to for name, rule in RULES.items() if rule.quick_up_to}
 _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
-# Bandwidths that differ by less than this factor are alike; parts of the work that a bar shows.
-_ALIKE, _STAGES = 1.25, 5
+# Bandwidths that differ by less than this factor are alike.
+_ALIKE = 1.25
+# Points whose neighbors are counted; fewer if there are more points than this.
+_COUNTED, _FEW_COUNTED, _MANY = 1000, 200, 5000
 # Points and bandwidths at which neighborhoods have their singular values found: fewer where points and features are many.
 _SPECTRA, _FEW_SPECTRA, _FEW_SCALES, _WIDE = 50, 20, 15, 400
+# Points that other rules ask there, of those they draw at random.
+_FEW_ASKED = 500
 # Rules that find spectra or multiply full matrices at many bandwidths.
 _LONG_IF_WIDE = ("semigroup", "clmr")
 _PULLED_NEAR = (
@@ -83,11 +90,11 @@ class ReportContent:
     rivals : tuple of Rival
     health : HealthCurve or None
     dimension : DimensionCurve or None
-    maps : tuple of MapView
+    maps : Maps
+    clusters : Clusters or None
     coloring : Coloring or None
     remarks : dict
-        For a part of the report ("rivals", "maps", …), a sentence on what is missing or estimated; for "graph", which graph
-        the maps are of, and why.
+        For a part of the report ("rivals", "clusters", …), a sentence on what is missing or estimated.
     """
 
     name: str
@@ -100,7 +107,8 @@ class ReportContent:
     rivals: tuple[Rival, ...] = ()
     health: HealthCurve | None = None
     dimension: DimensionCurve | None = None
-    maps: tuple[MapView, ...] = ()
+    maps: Maps = field(default_factory=Maps)
+    clusters: Clusters | None = None
     coloring: Coloring | None = None
     remarks: dict[str, str] = field(default_factory=dict)
 
@@ -172,51 +180,43 @@ def content_of(
     *,
     selection: Selection | None = None,
     comparison: Comparison | None = None,
+    clustering: LaplacianClustering | None = None,
     labels: ArrayLike | None = None,
     name: str | None = None,
     reading: str | None = None,
+    features: Sequence[str] | None = None,
     random_state: Any = None,
 ) -> ReportContent:
     """All that a report says about the points X; what is not given is computed."""
-    checked = Points.of(X)
-    points = checked.host
+    points = Points.of(X)
     n, r = points.shape
+    names = tuple(map(str, getattr(X, "columns", ()) if features is None else features))
     coloring = None if labels is None else label_coloring(labels, n)
-    bar = tqdm(total=_STAGES, desc="report: bandwidth", disable=None, delay=1.0, leave=False)
-
-    def next_is(stage: str) -> None:
-        bar.update()
-        bar.set_description(f"report: {stage}")
-
-    if selection is None:
-        selection = GeometricConsistency(random_state=random_state).fit(X).selection_
-    next_is("other rules")
     seed = int(check_random_state(random_state).randint(2**31))
     remarks: dict[str, str] = {}
-    rivals = _asked(checked, seed, remarks) if comparison is None else [_rival(row) for row in comparison]
-    scales = selection.details.get("scanned", selection.bandwidths)
-    if len(scales) > _MOST_SCALES:
-        scales = np.geomspace(scales[0], scales[-1], _MOST_SCALES)
-    some = points
-    if n > _MOST_POINTS_OF_SPECTRUM:
-        chosen = np.random.default_rng(seed).choice(n, _MOST_POINTS_OF_SPECTRUM, replace=False)
-        some = points[np.sort(chosen)]
-        remarks["dimension"] = f"From a random {_MOST_POINTS_OF_SPECTRUM} of the {n} points."
-    next_is("dimension")
-    at, n_sample = scales, _SPECTRA
-    if min(some.shape) > _WIDE:  # spectra of large neighborhoods take long
-        at, n_sample = scales[:: -(-len(scales) // _FEW_SCALES)], _FEW_SPECTRA
-        remarks["dimension"] = f"{remarks.get('dimension', '')} At {_FEW_SPECTRA} points and few bandwidths.".strip()
-    dimension = dimension_curve(some, at, n_sample=n_sample, random_state=seed)
-    next_is("maps")
-    maps = map_views(points, selection, seed)
-    remarks |= {"maps": maps.remark, "graph": maps.graph}
-    outliers = any(view.pulled for view in maps.views if view.factor == 1.0)
+    asked = _quick_rules(points, remarks) if comparison is None else []
+    with parts(len(asked) + 8, "report", delay=1.0):
+        if selection is None:
+            begin("report: bandwidth")
+            selection, _ = GeometricConsistency(random_state=random_state).timed(points)
+        rivals = [_ask(points, method, seed) for method in asked]
+        rivals += [_rival(row) for row in comparison or ()]
+        scales = selection.details.get("scanned", selection.bandwidths)
+        if len(scales) > _MOST_SCALES:
+            scales = np.geomspace(scales[0], scales[-1], _MOST_SCALES)
+        begin("report: dimension")
+        dimension = _dimension(points, scales, seed, remarks)
+        maps = map_views(points.host, selection, seed)
+        begin("report: clusters")
+        clusters = _clusters(points.host, maps, seed, clustering, remarks)
+        begin("report: graph")
+        asked_at = [rival.bandwidth for rival in rivals if rival.bandwidth is not None]
+        n_counted = _FEW_COUNTED if n > _MANY else _COUNTED
+        health = health_curve(points, np.union1d(scales, asked_at), n_sample=n_counted, random_state=seed)
+        rivals = [_with_graph(rival, health, points, seed) for rival in rivals]
+    outliers = maps.chosen is not None and maps.chosen.pulled
     if outliers:
-        remarks["outliers"] = _PULLED_NEAR if maps.near else _PULLED
-    next_is("graph")
-    health = health_curve(checked, scales, random_state=seed)
-    bar.close()
+        remarks["outliers"] = _PULLED_NEAR if maps.neighbors else _PULLED
     return ReportContent(
         name=_name(name),
         selection=selection,
@@ -229,14 +229,43 @@ def content_of(
         ),
         n_points=n,
         n_features=r,
-        features=tuple(str(column) for column in getattr(X, "columns", ())),
+        features=names if len(names) == r else (),
         rivals=tuple(rival for rival in rivals if rival.method != selection.method),
         health=health,
         dimension=dimension,
-        maps=maps.views,
+        maps=maps,
+        clusters=clusters,
         coloring=maps.coloring if coloring is None else coloring,
         remarks=remarks,
     )
+
+
+def _dimension(points: Points, scales: np.ndarray, seed: int, remarks: dict[str, str]) -> DimensionCurve:
+    n, n_sample = len(points), _SPECTRA
+    if n > _MOST_POINTS_OF_SPECTRUM:
+        chosen = np.random.default_rng(seed).choice(n, _MOST_POINTS_OF_SPECTRUM, replace=False)
+        points = points.subset(np.sort(chosen))
+        remarks["dimension"] = f"From a random {_MOST_POINTS_OF_SPECTRUM} of the {n} points."
+    if min(points.shape) > _WIDE:  # spectra of large neighborhoods take long
+        scales, n_sample = scales[:: -(-len(scales) // _FEW_SCALES)], _FEW_SPECTRA
+        remarks["dimension"] = f"{remarks.get('dimension', '')} At {_FEW_SPECTRA} points and few bandwidths.".strip()
+    return dimension_curve(points, scales, n_sample=n_sample, random_state=seed)
+
+
+def _clusters(
+    points: np.ndarray, maps: Maps, seed: int, given: LaplacianClustering | None, remarks: dict[str, str]
+) -> Clusters | None:
+    if given is None and len(points) > MOST_OF_NEIGHBORS:
+        remarks["clusters"] = (
+            f"Clusters were not looked for, because that takes long with {len(points)} points: "
+            "geolap.LaplacianClustering().fit(X) finds them."
+        )
+        return None
+    try:
+        return clusters_of(points, maps, seed, given)
+    except FAILURES as error:
+        remarks["clusters"] = f"Clusters were left out. {error}"
+        return None
 
 
 def _vote(dimension: DimensionCurve, bandwidth: float) -> tuple[int, float]:
@@ -266,45 +295,62 @@ def _known_health(selection: Selection) -> HealthCurve | None:
     )
 
 
-def _asked(points: Points, seed: int, remarks: dict[str, str]) -> list[Rival]:
-    """What the quick rules say; a remark on those that would take long."""
+def _quick_rules(points: Points, remarks: dict[str, str]) -> list[str]:
+    """The rules that are asked; a remark on those that would take long."""
     n = len(points)
     wide = min(points.shape) > _WIDE
     left_out = [method for method, most in _RIVALS.items() if n > most or (wide and method in _LONG_IF_WIDE)]
     features = f" of {points.shape[1]} features" if wide else ""
     if left_out:
         remarks["rivals"] = (
-            f"Not asked, because they would take long with {n} points{features}: {', '.join(left_out)}. Pass "
+            f"Not asked, because they would take long with {n} points{features}: {', '.join(left_out)}. "
+            f"{f'The others asked at most {_FEW_ASKED} points. ' if wide else ''}Pass "
             "comparison=geolap.compare_bandwidths(X) if you have the time."
         )
-    return [_ask(points, method, seed) for method in _RIVALS if method not in left_out]
+    return [method for method in _RIVALS if method not in left_out]
 
 
 def _ask(points: Points, method: str, seed: int) -> Rival:
     """What a rule says; the neighborhoods at its bandwidth, which take long, are not looked at."""
+    begin(f"report: rule {method}")
     selector = selector_named(method)
-    selector.set_params(**{"random_state": seed} if "random_state" in selector.get_params() else {})
+    few = {"n_sample": _FEW_ASKED} if min(points.shape) > _WIDE else {}
+    known = {"random_state": seed, **few}.items()
+    selector.set_params(**{name: value for name, value in known if name in selector.get_params()})
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
             start = time.perf_counter()
             selection = selector.rule_alone(points)
             seconds = time.perf_counter() - start
-            row = ComparisonRow(selection, graph_health(points, selection.bandwidth, random_state=seed), seconds)
         except FAILURES as error:
             return Rival(method, None, remark=str(error))
-    return _rival(row, *(str(warning.message) for warning in heard))
+    return _answered(selection, seconds, *(str(warning.message) for warning in heard))
 
 
-def _rival(row: ComparisonRow, *warned: str) -> Rival:
-    selection, health = row.selection, row.health
-    return Rival(
-        method=selection.method,
-        bandwidth=selection.bandwidth,
-        interval=selection.interval,
-        neighbors=health.effective_neighbors[2],
-        components=health.components,
-        isolated=health.isolated,
-        seconds=row.seconds,
-        remark=" ".join([str(selection.status), *dict.fromkeys(warned)]),
+def _with_graph(rival: Rival, health: HealthCurve, points: Points, seed: int) -> Rival:
+    """The rival with what the graph at its bandwidth is like, from the curve where that counts components."""
+    if rival.bandwidth is None or rival.neighbors is not None:
+        return rival
+    if health.components is None:
+        graph = graph_health(points, rival.bandwidth, random_state=seed)
+        return replace(rival, neighbors=graph.effective_neighbors[2], components=graph.components, isolated=graph.isolated)
+    at = np.searchsorted(health.bandwidths, rival.bandwidth)
+    return replace(
+        rival,
+        neighbors=float(health.effective_neighbors[at, 2]),
+        components=int(health.components[at]),
+        isolated=round(health.isolated[at] * len(points)),
     )
+
+
+def _rival(row: ComparisonRow) -> Rival:
+    health = row.health
+    neighbors, components, isolated = health.effective_neighbors[2], health.components, health.isolated
+    told = _answered(row.selection, row.seconds)
+    return replace(told, neighbors=neighbors, components=components, isolated=isolated)
+
+
+def _answered(selection: Selection, seconds: float, *warned: str) -> Rival:
+    remark = " ".join([str(selection.status), *dict.fromkeys(warned)])
+    return Rival(selection.method, selection.bandwidth, selection.interval, seconds=seconds, remark=remark)

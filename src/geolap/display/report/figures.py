@@ -12,14 +12,24 @@ from typing import Any
 
 import numpy as np
 
+from ...estimators.coordinates import IndependentCoordinates
 from ...multiplicity import standard_error
 from ...selection import Selection
 from ..coloring import NO_LABEL, OTHER, Coloring
-from ..curve import drawn_curve
+from ..curve import drawn_curve, told_curves
 from .content import ReportContent
 from .maps import MapView
 
-__all__ = ["Figure", "category_style", "color_limits", "dimension_figure", "health_figure", "map_figure", "selection_figure"]
+__all__ = [
+    "Figure",
+    "category_style",
+    "color_limits",
+    "coordinates_figure",
+    "dimension_figure",
+    "health_figure",
+    "map_figure",
+    "selection_figure",
+]
 
 Figure = dict[str, Any]
 
@@ -27,6 +37,10 @@ _SYMBOLS = ("circle", "diamond", "triangle-up")
 _SAME_SYMBOL = 7  # colors that those with impaired color vision tell apart; the following have other symbols
 # With more classes than that, their names are written on the map, this far apart in relation to its side.
 _APART, _NEAR_BORDER, _MOST_LETTERS = 0.1, 0.35, 14
+# Or this far away from their points, if there is no room on them, but within the map.
+_ANGLES = np.linspace(0.0, 2.0 * np.pi, 12, endpoint=False)
+_RINGS = np.vstack([r * np.column_stack([np.cos(_ANGLES), np.sin(_ANGLES)]) for r in (0.1, 0.15, 0.2, 0.3, 0.4)])
+_WITHIN = 0.46
 _FONT = {"family": "system-ui, sans-serif", "size": 13, "color": "@ink"}
 _MOST_SINGULAR_VALUES = 8
 _DECADES = 3.5  # of singular values; below is rounding
@@ -39,6 +53,7 @@ _BASE = {
     "hovermode": "closest",
     "hoverlabel": {"bgcolor": "@raised", "bordercolor": "@rule", "font": _FONT},
 }
+_MARGIN = {"l": 84, "r": 14, "t": 26, "b": 48}
 _AXIS = {
     "gridcolor": "@grid",
     "linecolor": "@rule",
@@ -156,6 +171,30 @@ def dimension_figure(content: ReportContent) -> Figure:
     return figure
 
 
+def coordinates_figure(found: IndependentCoordinates) -> Figure:
+    """How much of every candidate the chosen coordinates tell, those that were not enough, and as many of the first."""
+    data = []
+    number = range(1, len(found.first_told) + 1)
+    for name, kind, told in told_curves(found):
+        color = {"chosen": "@choice", "the first": "@curve"}.get(kind, "@artifact")
+        line = {"color": color, "width": 2.5, "dash": "dash" if kind == "the first" else "solid"}
+        hover = _told(f"{name}: {kind}" if kind != name else name, "%{y:.0%} of candidate %{x}")
+        marker = {"color": color, "size": 6}
+        data.append(_scatter("lines+markers", number, told, line=line, marker=marker, hovertemplate=hover))
+    marks = {"type": "line", "y0": 0, "y1": 1, "xref": "x", "yref": "y domain"}
+    dotted = {"color": "@choice", "width": 1, "dash": "dot"}
+    shapes = [marks | {"x0": int(k) + 1, "x1": int(k) + 1, "line": dotted} for k in found.chosen]
+    ticks = {"nticks": 20, "tickformat": "d", "range": [0.5, len(number) + 0.5]}
+    layout = _BASE | {
+        "height": 300,
+        "margin": _MARGIN,
+        "xaxis": _AXIS | {"title": {"text": "candidate for a coordinate"}} | ticks,
+        "yaxis": _AXIS | {"title": {"text": "share told"}, "range": [-0.15, 1.05], "tickformat": ".0%"},
+        "shapes": shapes,
+    }
+    return {"data": data, "layout": layout}
+
+
 def map_figure(view: MapView, coloring: Coloring | None) -> Figure:
     """The map at one bandwidth, with its points colored and circles of the data around some of them."""
     places, rows = view.places, view.rows
@@ -201,21 +240,36 @@ def _names(view: MapView, coloring: Coloring | None) -> list[dict[str, Any]]:
     if coloring is None or coloring.n_classes <= _SAME_SYMBOL:
         return []
     places, codes = view.places[view.inside] / view.sides, coloring.codes[view.rows[view.inside]]
+    middle = view.center / view.sides
     taken, names = np.empty((0, 2)), []
     for code, category in enumerate(coloring.categories):
         mine = places[codes == code]
         if category in (NO_LABEL, OTHER) or not len(mine):
             continue
         mine = mine[((mine - np.median(mine, axis=0)) ** 2).sum(axis=1).argsort(kind="stable")]
-        room = np.abs(mine[:, None, :] - taken).max(axis=2).min(axis=1, initial=np.inf)
-        at = mine[(room >= _APART).argmax() if (room >= _APART).any() else room.argmax()]
+        around = mine[0] + _RINGS  # where no point of the class has room, with a line to the class
+        around = around[(np.abs(around - middle) <= _WITHIN).all(axis=1)]
+        places_for = np.vstack([mine, around])
+        room = np.abs(places_for[:, None, :] - taken).max(axis=2).min(axis=1, initial=np.inf)
+        found = int((room >= _APART).argmax() if (room >= _APART).any() else room.argmax())
+        at = places_for[found]
         taken = np.vstack([taken, at])
         color, _ = category_style(code, coloring.categories)
-        box = {"bgcolor": "@halo", "bordercolor": color, "font": {"color": "@ink", "size": 11}, "showarrow": False}
-        x, y = at * view.sides
-        aside = at[0] - view.center[0] / view.sides[0]  # toward the middle where the border would cut it
-        side = "left" if aside < -_NEAR_BORDER else "right" if aside > _NEAR_BORDER else "center"
-        names.append(box | {"x": float(x), "y": float(y), "xanchor": side, "text": _text(category, _MOST_LETTERS)})
+        aside = at[0] - middle[0]  # toward the middle where the border would cut it
+        name = {
+            "text": _text(category, _MOST_LETTERS),
+            "bgcolor": "@halo",
+            "bordercolor": color,
+            "font": {"color": "@ink", "size": 11},
+            "xanchor": "left" if aside < -_NEAR_BORDER else "right" if aside > _NEAR_BORDER else "center",
+            "showarrow": found >= len(mine),
+        }
+        (x, y), (tail_x, tail_y) = (mine[0] if name["showarrow"] else at) * view.sides, at * view.sides
+        name |= {"x": float(x), "y": float(y)}
+        if name["showarrow"]:
+            tail = {"ax": float(tail_x), "ay": float(tail_y), "axref": "x", "ayref": "y"}
+            name |= tail | {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": color}
+        names.append(name)
     return names
 
 
@@ -269,7 +323,7 @@ def _layout(content: ReportContent, height: int, title: str, **yaxis: Any) -> di
     words = {"title": {"text": "bandwidth ε (unit of the data)"}, "ticktext": [f"{tick:g}" for tick in ticks]}
     return _BASE | {
         "height": height,
-        "margin": {"l": 84, "r": 14, "t": 26, "b": 48},
+        "margin": _MARGIN,
         "hoverdistance": 40,
         "xaxis": _AXIS | bandwidths | words,
         "yaxis": _AXIS | {"title": {"text": title}} | yaxis,

@@ -1,7 +1,9 @@
 """The map at half, once and twice the bandwidth of its graph: where its points are, and what it does to lengths.
 
 The graph is the one that `geolap.LaplacianEigenmap` builds by default: all pairs where one ε̂ resolves the geometry
-everywhere, elsewhere nearest neighbors with local scales and an ε̂ of their own.
+everywhere, elsewhere nearest neighbors with local scales and an ε̂ of their own.  Where it is not all pairs, the map of the
+paper's graph, all pairs at one ε̂ with λ = 1, stands beside it.  The coordinates that span the
+data are chosen on the default graph.
 """
 
 import warnings
@@ -12,23 +14,25 @@ import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
 from ...estimators.base import DENSITY, NEAREST, NEIGHBORS, near_alone
+from ...estimators.coordinates import Choice, IndependentCoordinates, known_dimension
 from ...estimators.maps import LaplacianEigenmap
 from ...estimators.riemannian import dual_metric_of_map, indicatrices
 from ...forecasting import forecast
 from ...graphs.neighbors import nearest_distances
+from ...progress import begin
 from ...scale import neighbor_scale
 from ...selection import Selection, Verdict
 from ...threads import one_blas_thread
 from ..coloring import Coloring, density_coloring, distance_coloring
 
-__all__ = ["FAILURES", "MapView", "Maps", "map_views"]
+__all__ = ["DRAWN", "FAILURES", "MOST_OF_NEIGHBORS", "MapView", "Maps", "map_views", "panel"]
 
 # Up to this many points are drawn, and carry the maps over all pairs, as landmarks if there are more; over nearest neighbors
 # all points do, up to so many.  No maps if three took longer than these seconds.
-_DRAWN, _MOST_OF_NEIGHBORS, _MOST_SECONDS = 2000, 20_000, 120.0
+DRAWN, MOST_OF_NEIGHBORS, _MOST_SECONDS = 2000, 20_000, 120.0
 # Of this many coordinates, the first two that are spread over at least this share of the points are drawn: smooth functions
-# are over a third or more, those that only single out a few outliers over next to none.
-_COORDINATES, _LEAST_SPREAD = 12, 0.05
+# are over a third or more, those that only single out a few outliers over next to none.  And candidates for coordinates.
+_COORDINATES, _LEAST_SPREAD, _CANDIDATES = 12, 0.05, 20
 _WIDEST = 10.0  # radius of the circles drawn, in bandwidths
 _FACTORS = (0.5, 1.0, 2.0)
 # A panel leaves out this share of the points at either end of a coordinate, or one, if all make it so much wider.
@@ -100,79 +104,125 @@ class Maps:
         What was left out.
     coloring : Coloring or None
         How dense the points are.
-    near : bool
-        Whether the graph joins nearest neighbors alone, with local scales.
+    neighbors : dict or None
+        The graph as parameters, if it joins nearest neighbors alone, with local scales.
+    bandwidth : float or None
+        ε̂ of the graph.
+    paper : MapView or None
+        The map of the paper's graph at its own ε̂, if that is another graph.
+    independence : IndependentCoordinates or None
+        Which coordinates of the map at ε̂ span the data.
     """
 
     views: tuple[MapView, ...] = ()
     graph: str = ""
     remark: str = ""
     coloring: Coloring | None = None
-    near: bool = False
+    neighbors: dict[str, Any] | None = field(default=None, repr=False)
+    bandwidth: float | None = None
+    paper: MapView | None = None
+    independence: IndependentCoordinates | None = None
+
+    @property
+    def chosen(self) -> MapView | None:
+        """The map at ε̂."""
+        return next((view for view in self.views if view.factor == 1.0), None)
 
 
 def map_views(points: np.ndarray, selection: Selection, seed: int) -> Maps:
     """Maps of the graph that `geolap.LaplacianEigenmap` builds by default, or over landmarks where that would take long."""
     n = len(points)
     wanted = near_alone(selection, n)
-    near = wanted and n <= _MOST_OF_NEIGHBORS
+    near = wanted and n <= MOST_OF_NEIGHBORS
+    all_pairs: dict[str, Any] = {"n_neighbors": None, "n_landmarks": DRAWN if n > DRAWN else None}
     try:
-        graph: dict[str, Any] = _neighbors(points) if near else {"n_neighbors": None}
+        graph = _neighbors_of(points) if near else all_pairs
     except FAILURES as error:
         return Maps(remark=f"The maps were left out. {error}")
-    landmarks, remark = None, ""
-    if near and n > _DRAWN:
-        remark = f"{_DRAWN} of the {n} points are drawn."
-    elif n > _DRAWN:
-        landmarks = graph["n_landmarks"] = _DRAWN
-        seconds = 3 * forecast(points.shape, "map", n_landmarks=landmarks).seconds
+    remark = ""
+    if near and n > DRAWN:
+        remark = f"{DRAWN} of the {n} points are drawn."
+    elif n > DRAWN:
+        seconds = 3 * forecast(points.shape, "map", n_landmarks=DRAWN).seconds
         if seconds > _MOST_SECONDS:
             remark = (
                 f"Three maps of {n} points would take about {seconds / 60:.0f} minutes, and were left out: "
                 "geolap.LaplacianEigenmap(bandwidth=…, n_landmarks=2000).fit(X) makes one."
             )
             return Maps(remark=remark)
-        remark = f"{landmarks} of the {n} points carry the maps, and are drawn."
+        remark = f"{DRAWN} of the {n} points carry the maps, and are drawn."
     if wanted and not near:
         remark += " geolap.LaplacianEigenmap() joins nearest neighbors of all points instead, which takes longer."
     views: dict[float, MapView] = {}
-    bandwidth, coloring = None if near else selection.bandwidth, None
+    bandwidth, coloring, independence = None if near else selection.bandwidth, None, None
     order = np.random.default_rng(seed).permutation(n)  # of points to draw, the same in all maps
     for times in (1.0, 0.5, 2.0):  # the first is the one that the others are turned to
-        model = LaplacianEigenmap(
-            min(_COORDINATES, n - 1),
-            bandwidth="gc" if bandwidth is None else times * bandwidth,
-            disconnected="separate",
-            # Directly if that is fast: at ε̂/2 a graph may be barely connected, where iterations stall.
-            eigen_solver="auto" if near and n > _DRAWN else "dense",
-            random_state=seed,
-            **graph,
-        )
-        # Matrices this small are solved faster by one thread where others want the cores too.
-        with warnings.catch_warnings(), one_blas_thread:
-            warnings.simplefilter("ignore")
-            try:
-                model.fit(points)
-            except FAILURES as error:
-                if bandwidth is None:
-                    return Maps(remark=f"The maps were left out. {error}")
-                views[times] = MapView(times, times * bandwidth, remark=str(error))
-                continue
+        begin(f"report: map at {times:g} ε̂")
+        try:
+            model = _fitted(points, "gc" if bandwidth is None else times * bandwidth, graph, seed)
+        except FAILURES as error:
+            if bandwidth is None:
+                return Maps(remark=f"The maps were left out. {error}")
+            views[times] = MapView(times, times * bandwidth, remark=str(error))
+            continue
         if times == 1.0:
             bandwidth, coloring = model.bandwidth_, _density(model, n)
+            independence = _independence(model, model.selection_ or selection)
         views[times] = _view(times, model, views.get(1.0), order)
-    which = _which_graph(selection, near, wanted)
-    return Maps(tuple(views[times] for times in _FACTORS), which, remark.strip(), coloring, near)
+    paper = None
+    if near:
+        begin("report: map of all pairs")
+        try:
+            paper = _view(1.0, _fitted(points, selection.bandwidth, all_pairs, seed), views.get(1.0), order)
+        except FAILURES as error:
+            paper = MapView(1.0, selection.bandwidth, remark=str(error))
+    return Maps(
+        views=tuple(views[times] for times in _FACTORS),
+        graph=_which_graph(selection, near, wanted),
+        remark=remark.strip(),
+        coloring=coloring,
+        neighbors=graph if near else None,
+        bandwidth=bandwidth,
+        paper=paper,
+        independence=independence,
+    )
 
 
-def _neighbors(points: np.ndarray) -> dict[str, Any]:
-    """The default graph of nearest neighbors as parameters, searched once for all maps."""
+def _fitted(points: np.ndarray, bandwidth: float | str, graph: dict[str, Any], seed: int) -> LaplacianEigenmap:
+    sparse = "neighbors" in graph and len(points) > DRAWN
+    model = LaplacianEigenmap(
+        min(_CANDIDATES, len(points) - 1),
+        bandwidth=bandwidth,
+        disconnected="separate",
+        # Directly if that is fast: at ε̂/2 a graph may be barely connected, where iterations stall.
+        eigen_solver="auto" if sparse else "dense",
+        random_state=seed,
+        **graph,
+    )
+    # Matrices this small are solved faster by one thread where others want the cores too.
+    with warnings.catch_warnings(), one_blas_thread:
+        warnings.simplefilter("ignore")
+        return model.fit(points)
+
+
+def _neighbors_of(points: np.ndarray) -> dict[str, Any]:
+    """The default graph of nearest neighbors as parameters, searched once for all maps and clusters."""
     return {
         "n_neighbors": None,
         "neighbors": nearest_distances(points, NEIGHBORS),
         "local_scale": neighbor_scale(points, NEAREST),
         "renormalization": DENSITY,
     }
+
+
+def _independence(model: LaplacianEigenmap, selection: Selection) -> IndependentCoordinates | None:
+    """Which coordinates span the data, or its largest component."""
+    rows = slice(None) if model.landmarks_ is None else model.landmarks_
+    try:
+        choice = Choice(model.embedding_[rows].astype(float), model.graph_, model.component_labels_)
+        return choice.made(told=known_dimension(selection))
+    except FAILURES:
+        return None
 
 
 def _which_graph(selection: Selection, near: bool, wanted: bool) -> str:
@@ -212,7 +262,7 @@ def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None, or
     largest = np.flatnonzero(model.component_labels_ == 0)
     rows = carriers[largest]
     coordinates = model.embedding_[rows].astype(float)
-    drawn, spread = _spread_out(coordinates)
+    drawn, spread = _spread_out(coordinates[:, :_COORDINATES])
     pulled = bool(not spread or drawn[1] != 1)
     remarks = []
     if components > 1:
@@ -227,9 +277,9 @@ def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None, or
     if reference is not None:
         places = places @ _turn(rows, places, reference)
     dual = dual_metric_of_map(places, graph.restricted(largest).metric_laplacian())
-    shown = np.sort(np.argsort(np.argsort(order)[rows])[:_DRAWN])
+    shown = np.sort(np.argsort(np.argsort(order)[rows])[:DRAWN])
     rows, places, dual = rows[shown], places[shown], dual[shown]
-    center, sides = _panel(places)
+    center, sides = panel(places)
     inside = _inside(places, center, sides)
     if not inside.all():
         remarks.append(f"{(~inside).sum()} of {len(places)} points lie outside the panel; a double click shows them.")
@@ -256,7 +306,7 @@ def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None, or
     )
 
 
-def _panel(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def panel(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Center and sides of a panel around the points, all but those at the ends if a few there would squeeze the others."""
     ordered = np.sort(places, axis=0)
     low, high = ordered[0], ordered[-1]

@@ -11,16 +11,29 @@ import hashlib
 import json
 from collections import ChainMap
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any
 
+import numpy as np
+
 from ..coloring import Coloring
+from ..curve import told_curves
 from .advice import Snippet
 from .content import ReportContent
-from .figures import Figure, category_style, color_limits, dimension_figure, health_figure, map_figure, selection_figure
+from .figures import (
+    Figure,
+    category_style,
+    color_limits,
+    coordinates_figure,
+    dimension_figure,
+    health_figure,
+    map_figure,
+    selection_figure,
+)
 
 __all__ = ["page_of"]
 
@@ -36,7 +49,8 @@ def page_of(content: ReportContent, *, version: str) -> str:
     """The whole page."""
     plotly, packed = _plotly()
     page, style, script = (files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
-    sections, charts = zip(*(section(content) for section in (_why, _graph, _maps, _dimension, _next)), strict=True)
+    makers = _why, _graph, _maps, _clusters, _coordinates, _dimension, _next
+    sections, charts = zip(*(section(content) for section in makers), strict=True)
     return Template(page).substitute(
         script_hash=_hash(script),
         plotly_hash=_hash(plotly),
@@ -137,7 +151,8 @@ def _why(content: ReportContent) -> Section:
     numbers = _numbers(_table(minima, chosen), _table(curve), title, _table(others))
     words = f"Score against bandwidth, chosen at {selection.bandwidth:.4g}; number of minima: {len(selection.minima)}."
     conclusion = f"<p>{escape(content.agreement)}</p>" if content.agreement else ""
-    parts = _figure("curve", words, key, figure), conclusion, _remark(content, "rivals"), numbers
+    reasons = _list(remark.of(content.features).text for remark in selection.reasons)
+    parts = reasons, _figure("curve", words, key, figure), conclusion, _remark(content.remarks.get("rivals")), numbers
     return _section("why", "Why this bandwidth", text, *parts), {"curve": figure}
 
 
@@ -163,7 +178,9 @@ def _graph(content: ReportContent) -> Section:
         key.insert(1, ("line", "@rival", "points in the largest component"))
         columns["components"] = _cells(health.components, "d")
         columns["in the largest"] = _cells(health.largest_component / health.n_points, ".1%")
-        counted = f"Points are joined up to {health.cutoff:g}ε apart."
+        counted = (
+            f"Points are joined up to {health.cutoff:g}ε apart. Maps and clusters tell the components of their own graphs."
+        )
     figure = health_figure(content)
     chart = _figure("health", "Effective neighbors and components of the graph against bandwidth.", key, figure)
     parts = chart, f'<p class="remark">{counted}</p>', _numbers(_table(columns))
@@ -171,36 +188,89 @@ def _graph(content: ReportContent) -> Section:
 
 
 def _maps(content: ReportContent) -> Section:
-    title, left_out = "What the map looks like", _remark(content, "maps")
-    if not content.maps:
+    title, maps = "What the map looks like", content.maps
+    left_out = _remark(maps.remark)
+    if not maps.views:
         return (_section("maps", title, "", left_out), {}) if left_out else ("", {})
-    views, charts = [], {}
-    names = [f"{_FACTORS[view.factor]} = {view.bandwidth:.4g}" for view in content.maps]
-    for k, view in enumerate(content.maps):
+    names = {f"map{k}": f"{_FACTORS[view.factor]} = {view.bandwidth:.4g}" for k, view in enumerate(maps.views)}
+    views = dict(zip(names, maps.views, strict=True))
+    if maps.paper is not None:
+        views = {"map1": views["map1"], "map3": maps.paper, "map0": views["map0"], "map2": views["map2"]}
+        names["map1"] = f"The default graph, {names['map1']}"
+        names["map3"] = f"The paper’s graph, ε̂ = {maps.paper.bandwidth:.4g}"
+    figures, charts = [], {}
+    for place, view in views.items():
         circles = f"Ellipses are circles of radius {view.radius:.3g} on the data." if len(view.ellipses) else ""
         if view.clipped.any():
             circles += " Dotted ones are larger than drawn."
-        caption = f"<b>{names[k]}</b>{escape(' '.join(filter(None, (view.remark, circles))))}"
+        caption = f"<b>{names[place]}</b>{escape(' '.join(filter(None, (view.remark, circles))))}"
         chart = ""
         if len(view.places):
-            chart = _chart(f"map{k}", f"Map at bandwidth {view.bandwidth:.4g}.", 320)
-            charts[f"map{k}"] = map_figure(view, content.coloring)
-        kind = " class=chosen" if view.factor == 1.0 else ""
-        views.append(f"<figure{kind}><figcaption>{caption}</figcaption>{chart}</figure>")
+            chart = _chart(place, f"Map at bandwidth {view.bandwidth:.4g}.", 320)
+            charts[place] = map_figure(view, content.coloring)
+        kind = " class=chosen" if view is maps.chosen else ""
+        figures.append(f"<figure{kind}><figcaption>{caption}</figcaption>{chart}</figure>")
+    beside = "Beside it is the map of the paper’s graph: all pairs at one ε̂, with λ = 1. " if maps.paper is not None else ""
     text = (
-        f"The same eigenmap at half, once and twice its bandwidth. {escape(content.remarks.get('graph', ''))} "
-        "What changes between them is not in the data: it is the "
-        "scale. Where ellipses differ in size or shape, the map distorts lengths."
+        f"The same eigenmap at half, once and twice its bandwidth. {escape(maps.graph)} {beside}"
+        "What changes with the bandwidth is not in the data: it is the scale. "
+        "Where ellipses differ in size or shape, the map distorts lengths."
     )
     columns = {
-        "bandwidth": names,
-        "components": _cells((view.components or None for view in content.maps), "d"),
-        "radius of the circles": _cells((view.radius or None for view in content.maps), ".4g"),
-        "remark": [view.remark for view in content.maps],
+        "bandwidth": [names[place] for place in views],
+        "components": _cells((view.components or None for view in views.values()), "d"),
+        "radius of the circles": _cells((view.radius or None for view in views.values()), ".4g"),
+        "remark": [view.remark for view in views.values()],
     }
-    drawn = f'{_color_key(content.coloring)}<div class="maps">{"".join(views)}</div>'
-    parts = drawn, _remark(content, "outliers"), left_out, _numbers(_table(columns))
+    many = " two" if maps.paper is not None else ""
+    drawn = f'{_color_key(content.coloring)}<div class="maps{many}">{"".join(figures)}</div>'
+    parts = drawn, _remark(content.remarks.get("outliers")), left_out, _numbers(_table(columns))
     return _section("maps", title, text, *parts), charts
+
+
+def _clusters(content: ReportContent) -> Section:
+    title, found = "Which clusters there are", content.clusters
+    if found is None:
+        left_out = _remark(content.remarks.get("clusters"))
+        return (_section("clusters", title, "", left_out), {}) if left_out else ("", {})
+    sizes = np.bincount(found.labels)
+    many = f"{len(sizes)} clusters" if len(sizes) > 1 else "One cluster"
+    text = f"{many}. {escape(str(found.status))} {found.graph}"
+    if found.n_outliers:
+        text += f" {found.n_outliers} outliers belong to the clusters of their neighbors."
+    names = tuple(f"{k} ({size})" for k, size in enumerate(sizes))
+    figure = map_figure(found.view, found.coloring)
+    on = "the map at ε̂" if found.on_the_map else "principal components 1 and 2, because the map has parts"
+    key = _color_key(replace(found.coloring, categories=names))
+    drawn = f"{key}<figure>{_chart('clusters0', f'Clusters on {on}.', 320)}</figure>"
+    shares = sizes / len(found.labels)
+    strengths = found.strengths
+    tables = (
+        _table({"cluster": _cells(range(len(sizes)), "d"), "points": _cells(sizes, "d"), "share": _cells(shares, ".1%")}),
+        _table({"clusters": _cells(strengths, "d"), "how far they stand out (Υ)": _cells(strengths.values(), ".3g")}),
+    )
+    parts = drawn, _remark(f"Drawn on {on}; the key has the number of points."), _numbers(*tables)
+    return _section("clusters", title, text, *parts), {"clusters0": figure}
+
+
+def _coordinates(content: ReportContent) -> Section:
+    found = content.maps.independence
+    if found is None:
+        return "", {}
+    text = (
+        "Those that span the data, rather than the first ones. A map tells a candidate if points that are neighbors on it "
+        "share its values. <code>LaplacianEigenmap(n_components=&quot;auto&quot;)</code> maps to those chosen."
+    )
+    figure, names = coordinates_figure(found), {}
+    marks = {"chosen": ("line", "@choice"), "not enough": ("line", "@artifact"), "the first": ("dash", "@curve")}
+    key = [(*marks[kind], name if kind == "the first" else f"{name}: {kind}") for name, kind, _ in told_curves(found)]
+    for name, kind, told in told_curves(found):
+        shares = (None if np.isnan(share) else share for share in told)
+        names[name if kind == "the first" else f"{name} ({kind})"] = _cells(shares, ".0%", missing="left out")
+    columns = {"candidate": _cells(range(1, len(found.first_told) + 1), "d"), **names}
+    drawn = _figure("coordinates0", "How much of every candidate the chosen coordinates tell.", key, figure)
+    parts = _list(found.reasons), drawn, _numbers(_table(columns))
+    return _section("coordinates", "Which coordinates", text, *parts), {"coordinates0": figure}
 
 
 def _color_key(coloring: Coloring | None) -> str:
@@ -242,7 +312,7 @@ def _dimension(content: ReportContent) -> Section:
     }
     figure = dimension_figure(content)
     words = f"Local singular values against bandwidth; most points vote for {content.vote[0]} at the chosen one."
-    parts = _figure("dimensions", words, key, figure), _remark(content, "dimension"), _numbers(_table(columns))
+    parts = _figure("dimensions", words, key, figure), _remark(content.remarks.get("dimension")), _numbers(_table(columns))
     return _section("dimension", "How many dimensions", text, *parts), {"dimensions": figure}
 
 
@@ -275,6 +345,11 @@ def _foot(content: ReportContent, version: str) -> str:
 def _section(name: str, title: str, text: str, *parts: str) -> str:
     paragraph = f"<p>{text}</p>" if text else ""
     return f'<section id="{name}"><h2>{title}</h2>{paragraph}{"".join(parts)}</section>'
+
+
+def _list(sentences: Iterable[str]) -> str:
+    items = "".join(f"<li>{escape(str(sentence))}</li>" for sentence in sentences)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def _figure(name: str, words: str, key: Iterable[Sequence[str]], figure: Figure) -> str:
@@ -330,8 +405,7 @@ def _numbers(*tables: str) -> str:
     return f"<details><summary>The numbers</summary>{''.join(tables)}</details>"
 
 
-def _remark(content: ReportContent, part: str) -> str:
-    text = content.remarks.get(part)
+def _remark(text: str | None) -> str:
     return f'<p class="remark">{escape(text)}</p>' if text else ""
 
 

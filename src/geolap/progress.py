@@ -1,0 +1,129 @@
+"""What is being done, told while it is done: a bar on a terminal, and records of Python's ``logging``.
+
+There is one bar at a time.  Work of several `parts` has a bar that counts them; the `steps` inside a part, which alone would
+have a bar of their own, are told beside it.  Records go to the loggers below ``geolap``; with ``verbose`` they are on
+standard error as well, for that call and this thread alone: no logger is changed.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+from tqdm.auto import tqdm
+
+__all__ = ["Spoken", "aloud", "begin", "parts", "say", "silently", "steps"]
+
+_bar: ContextVar["Bar | None"] = ContextVar("bar", default=None)
+_aloud: ContextVar[bool] = ContextVar("aloud", default=False)
+_shown: ContextVar[bool] = ContextVar("shown", default=True)
+
+
+class Bar:
+    """Progress of work of so many steps; told beside the bar of the work that it is a part of, if there is one."""
+
+    def __init__(self, total: int, label: str | None, *, delay: float = 1.0) -> None:
+        self._total, self._label, self._done, self._begun = total, label, 0, False
+        self._outer = _bar.get()
+        off = None if label and self._outer is None and _shown.get() else True  # None: only on a terminal
+        shown = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+        self.line = tqdm(total=total, desc=label, disable=off, delay=delay, leave=False, miniters=0, bar_format=shown)
+
+    def update(self, n: int = 1) -> None:
+        """So many more steps are done."""
+        self._done += n
+        self.line.update(n)
+        self.beside("")
+
+    def begin(self, label: str) -> None:
+        """The next part; the one before is done."""
+        self._done += self._begun
+        self.line.set_description(label, refresh=False)
+        self.line.update(self._begun)
+        self._label, self._begun = label, True
+        self.beside("")
+
+    def beside(self, text: str) -> None:
+        """Say at which step of a part the work is."""
+        if self._outer is None:
+            self.line.set_postfix_str(text, refresh=False)
+            self.line.update(0)
+        elif self._label:
+            self._outer.beside(f"{self._label} {self._done}/{self._total}{f', {text}' if text else ''}")
+
+
+@contextmanager
+def steps(total: int, label: str | None) -> Iterator[Bar]:
+    """Progress of like steps, on a terminal when they take longer than a second; without a label nothing is shown."""
+    bar = Bar(total, label)
+    try:
+        yield bar
+    finally:
+        bar.line.close()
+
+
+@contextmanager
+def parts(total: int, label: str, *, delay: float = 0.0) -> Iterator[None]:
+    """Progress of work of several parts, each of which may have steps: `begin` each."""
+    bar = Bar(total, label, delay=delay)
+    token = _bar.set(bar)
+    try:
+        yield
+    finally:
+        _bar.reset(token)
+        bar.line.close()
+
+
+def begin(label: str) -> None:
+    """The next of the `parts` of the work begins, if these are counted."""
+    if (bar := _bar.get()) is not None:
+        bar.begin(label)
+
+
+def say(log: logging.Logger, text: str, *args: Any) -> None:
+    """A record of the standard module, and within `aloud` a line on standard error."""
+    log.info(text, *args)
+    if _aloud.get():
+        tqdm.write(f"{time.strftime('%H:%M:%S')} {text % args}", file=sys.stderr)
+
+
+@contextmanager
+def aloud(verbose: Any = True) -> Iterator[None]:
+    """Records are lines on standard error too, if ``verbose``."""
+    token = _aloud.set(bool(verbose) or _aloud.get())
+    try:
+        yield
+    finally:
+        _aloud.reset(token)
+
+
+@contextmanager
+def silently(quiet: bool = True) -> Iterator[None]:
+    """No bar is shown, if ``quiet``."""
+    token = _shown.set(not quiet)
+    try:
+        yield
+    finally:
+        _shown.reset(token)
+
+
+class Spoken:
+    """Estimators whose ``fit`` is `aloud` where their parameter ``verbose`` says so."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "fit" in vars(cls):
+            cls.fit = _spoken(vars(cls)["fit"])  # type: ignore[attr-defined]
+
+
+def _spoken(fit: Any) -> Any:
+    @wraps(fit)
+    def told(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with aloud(self.verbose):
+            return fit(self, *args, **kwargs)
+
+    return told

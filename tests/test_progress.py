@@ -1,0 +1,127 @@
+"""Progress: one bar on a terminal, an interrupt on a line of its own, and records of logging for one fit."""
+
+import logging
+import os
+import struct
+import subprocess
+import sys
+from io import StringIO
+
+import numpy as np
+import pytest
+
+import geolap
+from geolap import progress
+from geolap.datasets import make_sphere
+from geolap.progress import aloud, begin, parts, say, silently, steps
+
+X = make_sphere(60, random_state=0).data
+
+
+class Terminal(StringIO):
+    def isatty(self):
+        return True
+
+
+def test_steps_inside_a_part_are_told_beside_its_bar(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with parts(2, "work"):
+        progress._bar.get().line.mininterval = 0.0
+        for part in ("one", "two"):
+            begin(part)
+            with steps(3, "steps") as bar, parts(1, "inner"):
+                bar.update()
+                begin("within")
+    shown = sys.stderr.getvalue()
+    assert "\n" not in shown  # no second line was opened
+    for words in ("one:   0%|", "two:  50%|", "| 1/2 [", "steps 1/3]", "within 0/1]"):
+        assert words in shown
+
+
+def test_bars_can_be_silenced(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with silently(), parts(1, "work"):
+        begin("one")
+    assert sys.stderr.getvalue() == ""
+
+
+def test_nothing_is_shown_where_there_is_no_terminal(capsys):
+    with parts(1, "work"):
+        begin("one")
+        with steps(2, "steps") as bar:
+            bar.update(2)
+    begin("nothing")  # outside of any work
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        geolap.GeometricConsistency(random_state=0, verbose=True),
+        geolap.LaplacianEigenmap(random_state=0, n_neighbors=None, verbose=1),
+        geolap.GraphLaplacian(geolap.GeometricConsistency(random_state=0, verbose=True)),
+        geolap.ConsistencySearch({"renormalization": [0.5]}, random_state=0, verbose=True),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_verbose_shows_the_records_of_one_fit_and_leaves_no_trace(estimator, capsys):
+    log = logging.getLogger("geolap")
+    before = log.level, [*log.handlers], log.propagate
+    estimator.fit(X)
+    told = capsys.readouterr()
+    assert told.out == ""
+    lines = told.err.splitlines()
+    assert any("distortion" in line or "gc: bandwidth" in line for line in lines)
+    assert all(line[2] == line[5] == ":" for line in lines)  # the time comes first
+    geolap.GeometricConsistency(random_state=0).fit(X)
+    assert capsys.readouterr().err == ""
+    assert (log.level, [*log.handlers], log.propagate) == before
+
+
+def test_records_are_those_of_the_standard_module(caplog, capsys):
+    with caplog.at_level(logging.INFO, "geolap"):
+        geolap.LaplacianEigenmap(bandwidth="knn").fit(X)
+    assert [record.name for record in caplog.records] == [
+        "geolap.selectors.base",
+        "geolap.estimators.base",
+        "geolap.graphs.spectrum",
+    ]
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_ends_what_is_said_aloud(capsys):
+    with pytest.raises(ValueError, match="bandwidth"):
+        geolap.GraphLaplacian(-1.0, verbose=True).fit(X)
+    say(logging.getLogger("geolap"), "nobody hears it")
+    with aloud():
+        say(logging.getLogger("geolap"), "%d of %s", 2, "3")
+    assert capsys.readouterr().err.endswith("2 of 3\n")
+
+
+@pytest.mark.slow
+@pytest.mark.posix
+def test_a_comparison_shows_its_rule_on_a_terminal_and_an_interrupt_has_its_own_line(tmp_path):
+    fcntl, pty, termios = (pytest.importorskip(name) for name in ("fcntl", "pty", "termios"))
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(4000, 30)))
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    own = {
+        "start_new_session": True,
+        "preexec_fn": lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        "env": {key: value for key, value in os.environ.items() if key != "TQDM_DISABLE"},
+    }
+    command = [sys.executable, "-m", "geolap", "compare", "x.npy", "-m", "rec", "-m", "semigroup"]
+    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, cwd=tmp_path, **own) as process:
+        os.close(slave)
+        shown = b""
+        while b"rule rec" not in shown or b" 50%" not in shown:
+            shown += os.read(master, 4096)
+        os.write(master, b"\x03")  # Ctrl-C
+        while b"Interrupted." not in shown:
+            shown += os.read(master, 4096)
+        assert process.wait(timeout=30) == 130
+    os.close(master)
+    before, _, after = shown.partition(b"Interrupted.")
+    assert before.endswith(b"\r\n")  # after ^C and the bar
+    assert after.strip() == b""
+    assert b"\x1b[A" not in shown  # one bar: the cursor never goes up
