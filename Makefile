@@ -9,6 +9,7 @@
 # make reproduction  the paper's figures and tables, into docs (about an hour)
 # make browser  Chromium for the tests of reports, from Debian's packages unless there is one
 # make bench    speed, as ratios against a plain reference
+# make bench-peers  speed beside other packages
 # Each sets up .venv by itself.
 
 PYTHON ?= python3
@@ -18,7 +19,7 @@ STAMP := .venv/.installed
 PYTEST := -m pytest -q -n 2 --dist worksteal
 QUICK := -m 'not slow and not browser' --ignore tests/test_anndata.py --ignore tests/test_device.py tests
 
-.PHONY: demo quick test oldest fuzz lint docs package reproduction browser bench clean
+.PHONY: demo quick test oldest fuzz lint docs package reproduction browser bench bench-peers clean
 
 demo: $(STAMP)-core
 	mkdir -p demo
@@ -64,6 +65,9 @@ reproduction: $(STAMP)-dev
 browser:
 	{ command -v chromium && command -v chromedriver; } >/dev/null || \
 		{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y chromium chromium-driver >/dev/null; }
+
+bench-peers: $(STAMP)-dev
+	$(BIN)/python benchmarks/peers.py
 
 bench: $(STAMP)-dev
 	$(BIN)/python benchmarks/speed.py

@@ -1,11 +1,12 @@
-"""Beside other packages, as ratios within one run: python benchmarks/peers.py [maps] [labels] [selections] [rules] [busy] [startup]
+"""Beside other packages, as ratios within one run.
+
+python benchmarks/peers.py [maps] [labels] [selections] [rules] [busy] [startup]
 
 Each time is the best of three, unless it is long.  pyDiffMap and UMAP are measured where they are installed.
 """
 
 import subprocess
 import sys
-import time
 import warnings
 from functools import partial
 from importlib.util import find_spec
@@ -85,9 +86,8 @@ def memory(what):
         "ours neighbors": geolap.LaplacianEigenmap(2, GIVEN, n_neighbors=10),
     }[what]
     model.fit(X)
-    print(
-        f"  peak memory, {type(model).__name__}, N={len(X)}{', 10 neighbors' if 'neighbors' in what else '':<14}{peak():8.2f} GiB"
-    )
+    joined = ", 10 neighbors" if "neighbors" in what else ""
+    print(f"  {f'peak memory, {type(model).__name__}, N={len(X)}{joined}':<58}{peak():8.2f} GiB")
 
 
 def labels():
@@ -147,15 +147,10 @@ def rules():
     for name in ("semigroup", "lcmc"):
         line(f"{name}, 3000 x 3", seconds(partial(geolap.select_bandwidth, X, name, random_state=0)))
     data = load_ssl_book("digit1")
-    y = data.splits_100[0] if hasattr(data, "splits_100") else data.target.copy()
-    line(
-        "cv, Digit1, 100 labels",
-        seconds(partial(geolap.select_bandwidth, data.data, "cv", y=some_labels(y), random_state=0)),
-    )
-    line(
-        "compare_bandwidths, all rules, 20000 x 13",
-        seconds(partial(geolap.compare_bandwidths, hourglass(20_000), random_state=0)),
-    )
+    y = some_labels(data.target)
+    line("cv, Digit1, 100 labels", seconds(partial(geolap.select_bandwidth, data.data, "cv", y=y, random_state=0)))
+    X = hourglass(20_000)
+    line("compare_bandwidths, all rules, 20000 x 13", seconds(partial(geolap.compare_bandwidths, X, random_state=0)))
 
 
 def some_labels(classes):
@@ -169,16 +164,14 @@ def some_labels(classes):
 def busy():
     print("with one other process at work; the last column is the quiet time over it")
     X, small = hourglass(5000), hourglass(1000)
+    given = geolap.LaplacianEigenmap(2, GIVEN, n_neighbors=None)
+    y = some_labels(small[:, 0] > 0)
     work = {
-        "LaplacianEigenmap, N=1000, ε given": partial(geolap.LaplacianEigenmap(2, GIVEN, n_neighbors=None).fit, small),
-        "LaplacianEigenmap, N=5000, ε given": partial(geolap.LaplacianEigenmap(2, GIVEN, n_neighbors=None).fit, X),
+        "LaplacianEigenmap, N=1000, ε given": partial(given.fit, small),
+        "LaplacianEigenmap, N=5000, ε given": partial(given.fit, X),
         "GeometricConsistency, N=5000": partial(geolap.GeometricConsistency(random_state=0).fit, X),
         "LaplacianClustering, N=1000": partial(geolap.LaplacianClustering(3, random_state=0).fit, small),
-        "LaplacianClassifier, N=1000": partial(
-            geolap.LaplacianClassifier(random_state=0).fit,
-            small,
-            np.arange(1000) % 50 // 25 * (np.arange(1000) < 100) - (np.arange(1000) >= 100),
-        ),
+        "LaplacianClassifier, N=1000": partial(geolap.LaplacianClassifier(random_state=0).fit, small, y),
     }
     quiet = {name: seconds(function) for name, function in work.items()}
     other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
@@ -192,12 +185,12 @@ def busy():
 
 def startup():
     print("start-up")
-    line("import geolap", seconds(partial(subprocess.run, [sys.executable, "-c", "import geolap"], check=True)))
-    line("python alone", seconds(partial(subprocess.run, [sys.executable, "-c", "pass"], check=True)))
-    line(
-        "geolap --version",
-        seconds(partial(subprocess.run, [sys.executable, "-m", "geolap", "--version"], check=True, capture_output=True)),
-    )
+    for name, arguments in (
+        ("import geolap", ["-c", "import geolap"]),
+        ("python alone", ["-c", "pass"]),
+        ("geolap --version", ["-m", "geolap", "--version"]),
+    ):
+        line(name, seconds(partial(subprocess.run, [sys.executable, *arguments], check=True, capture_output=True)))
 
 
 if __name__ == "__main__":
