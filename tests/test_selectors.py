@@ -338,7 +338,7 @@ def test_lcmc_is_the_agreement_beyond_chance():
 
     line = np.linspace(0, 1, 60)[:, None] ** 1.1
     neighbors = NearestNeighbors(n_neighbors=5).fit(line).kneighbors(return_distance=False)
-    assert geolap.LocalContinuity(n_components=1)._score(neighbors[:, :4], neighbors, 0) < -0.6
+    assert geolap.LocalContinuity(n_components=1)._score(neighbors[:, :4], neighbors) < -0.6
 
 
 @pytest.mark.slow
