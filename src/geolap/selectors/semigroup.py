@@ -10,16 +10,17 @@ References
 Shan & Daubechies, Diffusion maps: using the semigroup property for parameter tuning, arXiv:2203.02867.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..engines import make_engine
-from ..kernel import gaussian
+from ..kernel import Ladder, gaussian, ladder_weights, ladders
 from ..laplacian import transition
 from ..multiplicity import own_weight, weights_at
-from ..points import Points, in_unit
+from ..points import Points, in_unit, spread_rows
 from ..search import Curve, refine
 from ..search_range import search_grid
 from ..selection import Selection
@@ -30,10 +31,8 @@ from .base import BandwidthSelector, least_of
 
 __all__ = ["Semigroup"]
 
-# Rows of P_ε that are made together.
-_ROWS = 256
-# Points that are reached with probabilities below this add nothing but rounding.
-_NO_STEP = 1e-17
+# Rows of P_ε that are made together, and columns that are compared, which stand for all.
+_ROWS, _COLUMNS = 256, 1000
 
 
 @dataclass(eq=False, repr=False)
@@ -75,7 +74,8 @@ class Semigroup(BandwidthSelector):
         def errors(bandwidths: np.ndarray) -> np.ndarray:
             both = np.concatenate([bandwidths, np.sqrt(2.0) * bandwidths])
             degrees = own_weight(points.multiplicity) + engine.row_sums(both)
-            return semigroup_errors(points, sample, in_unit(bandwidths, points.unit), degrees, n_jobs=self.n_jobs)
+            epsilons = in_unit(bandwidths, points.unit)
+            return semigroup_errors(points, sample, epsilons, degrees, most_columns=_COLUMNS, n_jobs=self.n_jobs)
 
         weights = weights_at(points.multiplicity, sample)
         grid = search_grid(engine, engine.nearest(sample), points.total, weights)
@@ -84,27 +84,49 @@ class Semigroup(BandwidthSelector):
 
 
 def semigroup_errors(
-    points: Points, sample: np.ndarray, bandwidths: np.ndarray, degrees: np.ndarray, *, n_jobs: int | None = None
+    points: Points,
+    sample: np.ndarray,
+    bandwidths: np.ndarray,
+    degrees: np.ndarray,
+    *,
+    most_columns: int | None = None,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """L1 distance (n, m) between sampled rows of P_ε² and P_{√2ε}, from the degrees (N, 2m) at all ε and then all √2ε.
 
-    P_ε² needs every row of P_ε, which are made and used block by block.
+    P_ε² needs every row of P_ε, which are made and used block by block.  Distances are summed over at most so many columns,
+    those of the sample, and others that stand for the rest.
     """
-    m = len(bandwidths)
+    n, m = len(points), len(bandwidths)
+    others = np.setdiff1d(np.arange(n), sample)
+    some = others[spread_rows(len(others), max(1, (most_columns or n) - len(sample)))]
+    columns = np.concatenate([sample, some])
+    times = np.repeat([1.0, len(others) / max(len(some), 1)], [len(sample), len(some)])
     density = (1.0 if points.multiplicity is None else points.multiplicity[:, None]) / degrees
-    blocks = np.array_split(np.arange(len(points)), -(-len(points) // _ROWS))
+    from_sample = points.sqdist(sample)
 
-    def of(column: int) -> np.ndarray:
-        eps, v = bandwidths[column], density[:, column]
-        once = transition(gaussian(points.sqdist(sample), eps), v)
-        twice = np.zeros_like(once)
-        for block in blocks:
-            checkpoint()
-            if once[:, block].max() > _NO_STEP:
-                W = gaussian(points.sqdist(block), eps)
-                twice += (once[:, block] / (W @ v)) @ W
-        wide = transition(gaussian(points.sqdist(sample), np.sqrt(2.0) * eps), density[:, m + column])
-        return np.abs(twice * v - wide).sum(axis=1)
+    def of(ladder: Ladder) -> np.ndarray:
+        found = np.zeros((len(ladder.columns), len(sample), len(columns)))
+        own = [gaussian(from_sample, eps) @ density[:, column] for column, eps in _steps(ladder)]
+        for block in np.array_split(np.arange(n), -(-n // _ROWS)):
+            sqdist = points.sqdist(block)
+            weights = ladder_weights(sqdist, ladder, np.empty_like(sqdist))
+            for twice, sums, (column, _, W) in zip(found, own, weights, strict=True):
+                checkpoint()
+                v = density[:, column]
+                once = W[:, sample].T * v[block] / sums[:, None]  # W is symmetric
+                twice += (once / (W @ v)) @ W[:, columns]
+        for twice, (column, eps) in zip(found, _steps(ladder), strict=True):
+            wide = transition(gaussian(from_sample, np.sqrt(2.0) * eps), density[:, m + column])
+            twice *= density[columns, column]
+            twice -= wide[:, columns]
+        return np.abs(found) @ times
 
-    label = f"semigroup at {m} bandwidths"
-    return np.stack(list(in_order(of, range(m), n_jobs=n_jobs, label=label)), axis=1)
+    steps, errors = ladders(bandwidths), np.empty((len(sample), m))
+    for ladder, found in zip(steps, in_order(of, steps, n_jobs=n_jobs, label=f"semigroup at {m} bandwidths"), strict=True):
+        errors[:, ladder.columns] = found.T
+    return errors
+
+
+def _steps(ladder: Ladder) -> Iterable[tuple[int, float]]:
+    return zip(ladder.columns, ladder.bandwidths, strict=True)
