@@ -7,9 +7,14 @@ vary), M u = μ u gives
 
 Solved are the largest eigenvalues of c I − M, c = max ρ^{−2}, which is A itself for constant scales.  A graph in several
 components is solved component by component: as one, it would have as many equal eigenvalues, which no iteration can tell
-apart.  Large sparse graphs are solved by LOBPCG with multigrid (`geolap.graphs.multigrid`), or else by Lanczos; small ones
-directly, and so are those of some thousand points whose parts are so weakly connected that Lanczos does not converge.
-Residuals are checked, and signs are fixed: the entry of largest magnitude is positive.
+apart.
+
+Small graphs are solved directly, and full ones by block Lanczos: a product with twelve vectors costs three times as much as
+one with one.  Sparse graphs of data in few dimensions have factors with few entries, and are solved by inverse iteration if
+those of two small parts say so; large ones by LOBPCG with multigrid (`geolap.graphs.multigrid`); others by Lanczos.  Graphs
+of some thousand points, whose parts are so weakly connected that no iteration converges, are solved directly as well.  BLAS
+works on one thread: several wait for one another wherever the machine has other work.  Residuals are checked, and signs are
+fixed: the entry of largest magnitude is positive.
 """
 
 import logging
