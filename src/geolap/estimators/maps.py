@@ -43,8 +43,8 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
         Only this many points, a stratified sample, carry the graph; ε and the degrees are those of all points, and the other
         points get their coordinates by Nyström extension.
     eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
-        "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, full ones by
-        block Lanczos, sparse ones by factorization where a pilot says that it is quick, up to 15 coordinates of more than
+        "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, full ones
+        by block Lanczos, sparse ones by factorization where a pilot says that it is quick, up to 15 coordinates of more than
         50 000 points by LOBPCG if pyamg is installed and no pairs are left out, others by Lanczos.
 """
 _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
