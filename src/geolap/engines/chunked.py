@@ -42,7 +42,7 @@ _SHAPING, _MOST_CELLS = 2**19, 2**17
 _LARGEST, _ERROR = 128, 0.005
 # Numbers that one task may return.
 _HELD = 2**24
-# Tasks that the scheduler holds at a time; points along the side of a tile, targets along it, and points in a row of distances.
+# Tasks that the scheduler holds at a time; points along the side of a tile, its targets, and points in a row of distances.
 _AHEAD, _SIDE, _TARGETS, _PIECE = 32, 1024, 128, 2**14
 
 # Center and unit; and bandwidth, cells and thinning.

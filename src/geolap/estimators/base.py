@@ -23,7 +23,7 @@ from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..points import Points, chunks_of, is_chunked, on_device
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
-from ..selectors import METHODS, GeometricConsistency, resolve_bandwidth
+from ..selectors import METHODS, BandwidthSelector, resolve_bandwidth
 from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
@@ -189,7 +189,7 @@ class GraphEstimator(BaseEstimator):
             "local_scale": self.local_scale is not None,
             "metric": checked_metric(self.metric) not in WITH_COORDINATES,
             "sample_weight": sample_weight is not None,
-            "bandwidth": rule in METHODS.values() and rule is not GeometricConsistency,
+            "bandwidth": isinstance(rule, type) and issubclass(rule, BandwidthSelector) and not rule.keeps_device,
         }
         wrong = ", ".join(f"{{{name}}}" for name, here in given.items() if here)
         if wrong:
