@@ -153,7 +153,7 @@ def cluster():
 
 def mapped(path):
     """A map of a file on two workers, written by these, in a process of its own."""
-    settings = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GB", "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GB", "dashboard_address": ":0"}
     with distributed.LocalCluster(**settings) as workers, distributed.Client(workers) as client:
         model, spent = timed(geolap.LaplacianEigenmap(3, random_state=0).fit, np.load(path, mmap_mode="r"))
         print(f"  fit {spent:.0f} s, ε̂ = {model.bandwidth_:.4g}, {len(model.landmarks_)} landmarks", flush=True)

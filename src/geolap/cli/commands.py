@@ -174,6 +174,7 @@ def embed(
         raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
     from ..estimators.maps import DiffusionMap, LaplacianEigenmap
+    from ..points import host_array
 
     parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
     parameters |= {"disconnected": disconnected, "n_landmarks": n_landmarks}
@@ -181,7 +182,7 @@ def embed(
         parameters["diffusion_time"] = diffusion_time
     mapping = (DiffusionMap if diffusion else LaplacianEigenmap)(n_components, **parameters)
     mapping.fit(table.points, table.labels, table.weights)
-    coordinates = {f"x{k + 1}": column for k, column in enumerate(mapping.embedding_.T)}
+    coordinates = {f"x{k + 1}": column for k, column in enumerate(host_array(mapping.embedding_).T)}
     write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})
     draw_map(run, plot, mapping, labels=table.labels)
     write_page(run, report, table, reading, selection=_of_all_pairs(mapping))
@@ -234,11 +235,12 @@ def cluster(
     import numpy as np
 
     from ..estimators.clusters import LaplacianClustering
+    from ..points import host_array
 
     parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
     parameters |= {"min_share": min_share, "max_clusters": max_clusters}
     clustering = LaplacianClustering(n_clusters, **parameters).fit(table.points, table.labels, table.weights)
-    found = clustering.labels_
+    found = host_array(clustering.labels_)
     write_columns(run, output, {**_beside(table, labels, ["cluster"]), "cluster": found})
     draw_map(run, plot, clustering)
     write_page(run, report, replace(table, labels=found), reading, selection=_of_all_pairs(clustering))

@@ -198,9 +198,9 @@ def landmark_graph(
     always: np.ndarray | None = None,
 ) -> BuiltGraph:
     """The graph over landmarks, a stratified sample of the points and ``always``; its degrees are those of all points."""
-    spec, scale = skeleton.spec, skeleton.scale
+    spec, scale, engine = skeleton.spec, skeleton.scale, skeleton.engine(points)
     rows, some = drawn_landmarks(points, n_landmarks, random_state=random_state, bandwidth=bandwidth, always=always)
-    sums = skeleton.engine(points).row_sums(np.array([bandwidth]), rows)
+    sums = engine.row_sums(np.array([bandwidth]), rows)
     degrees = (sums + float(spec.self_weights) * own_weight(points.multiplicity, rows))[:, 0]
     degrees *= 1.0 if some.multiplicity is None else some.multiplicity
     if some.distinct(3) < 3:
