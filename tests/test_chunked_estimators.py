@@ -123,6 +123,14 @@ def test_clusters_are_found_in_a_sample(here):
     assert found.plot().embedding.shape == (400, 2)
 
 
+def test_cosine_distance_of_chunks(here):
+    settings = {"metric": "cosine", "n_landmarks": 100, "random_state": 0}
+    plain, found = (geolap.LaplacianEigenmap(2, 0.5, **settings).fit(X) for X in (TORUS, chunks()))
+    np.testing.assert_allclose(found.embedding_.compute(), plain.embedding_, atol=1e-9)
+    with pytest.raises(ValueError, match="A row needs a direction for cosine distance"):
+        geolap.LaplacianEigenmap(2, 0.5, **settings).fit(chunks(np.vstack([TORUS, np.zeros(3)])))
+
+
 def test_all_of_a_few_points_are_landmarks(here):
     X = TORUS[:800]
     plain, found = (geolap.LaplacianEigenmap(3, 0.9).fit(A) for A in (X, chunks(X)))

@@ -22,7 +22,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from ..graphs.build import MOST_LANDMARKS, BuiltGraph, one_of_each
 from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions, weights_of_graphs
 from ..multiplicity import total_of, weights_at
-from ..points import Points, is_chunked
+from ..points import Points, chunks_of, is_chunked
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
 from ..sentences import Sentence
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
@@ -284,8 +284,8 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
             found = self._fit.scores.argmax(axis=1)
             found[known] = index
             self.transduction_ = names[found]
-        elif is_chunked(data.given):
-            self.transduction_ = self._answers("_transduced", data.given, numbered=True)
+        elif (chunks := chunks_of(X)) is not None:
+            self.transduction_ = self._answers("_transduced", chunks, numbered=True)
         else:
             self.transduction_ = self._transduced(X)
         return self
