@@ -3,7 +3,7 @@
 python benchmarks/scale.py            accuracy and growth, about seven minutes on two cores; either of them by its name
 python benchmarks/scale.py forecasts  what is said before 200 000 points, and what it takes
 python benchmarks/scale.py file       10⁷ points in a file larger than the memory that the process may use
-python benchmarks/scale.py cluster    a map of them, by two processes that may use 2 GB each
+python benchmarks/scale.py cluster    a map of them, by two processes that may use 2 GB each; a bandwidth that follows spares the selection
 """
 
 import resource
@@ -146,16 +146,17 @@ def limited(path):
     print(f"  {spent:.0f} s, peak {peak():.2f} GiB, ε̂ = {found.bandwidth:.4g}, {found.status.name.lower()}")
 
 
-def cluster():
+def cluster(*bandwidth):
     with tempfile.TemporaryDirectory() as folder:
-        in_process("mapped", written(folder))
+        in_process("mapped", written(folder), *bandwidth)
 
 
-def mapped(path):
+def mapped(path, bandwidth="gc"):
     """A map of a file on two workers, written by these, in a process of its own."""
     settings = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GB", "dashboard_address": ":0"}
     with distributed.LocalCluster(**settings) as workers, distributed.Client(workers) as client:
-        model, spent = timed(geolap.LaplacianEigenmap(3, random_state=0).fit, np.load(path, mmap_mode="r"))
+        bandwidth = bandwidth if bandwidth == "gc" else float(bandwidth)
+        model, spent = timed(geolap.LaplacianEigenmap(3, bandwidth, random_state=0).fit, np.load(path, mmap_mode="r"))
         print(f"  fit {spent:.0f} s, ε̂ = {model.bandwidth_:.4g}, {len(model.landmarks_)} landmarks", flush=True)
         _, spent = timed(da.to_npy_stack, Path(path).parent / "map", model.embedding_)
         print(f"  coordinates {spent:.0f} s, λ = {np.round(model.eigenvalues_, 3)}")
@@ -171,9 +172,9 @@ if __name__ == "__main__":
     elif sys.argv[1:2] == ["limited"]:
         limited(sys.argv[2])
     elif sys.argv[1:2] == ["mapped"]:
-        mapped(sys.argv[2])
-    elif sys.argv[1:] == ["cluster"]:
-        cluster()
+        mapped(*sys.argv[2:])
+    elif sys.argv[1:2] == ["cluster"]:
+        cluster(*sys.argv[2:])
     elif sys.argv[1:] == ["file"]:
         file()
     else:
