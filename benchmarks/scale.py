@@ -3,7 +3,7 @@
 python benchmarks/scale.py            accuracy and growth, about seven minutes on two cores; either of them by its name
 python benchmarks/scale.py forecasts  what is said before 200 000 points, and what it takes
 python benchmarks/scale.py file       10⁷ points in a file larger than the memory that the process may use
-python benchmarks/scale.py cluster    a map of them, by two processes that may use 2 GB each; a bandwidth that follows spares the selection
+python benchmarks/scale.py cluster    a map of them, by two processes of 2 GB; a bandwidth after it spares the selection
 """
 
 import resource
