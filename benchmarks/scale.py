@@ -122,21 +122,19 @@ def forecast(name, task, n=200_000):
     )
 
 
-def written(folder):
-    """A file of points with 16 features, written in ten parts."""
+def written(folder, limit):
+    """A file of points with 16 features, written in ten parts; the limit is printed."""
     path, n = Path(folder) / "points.npy", 10_000_000
     points = np.lib.format.open_memmap(path, "w+", dtype=np.float64, shape=(n, 16))
     for k, part in enumerate(np.array_split(points, 10)):
         part[:] = make_hourglass(len(part), noise=0.01, noise_dims=13, random_state=k).data
-    print(f"{n} points with 16 features, a file of {path.stat().st_size / 1e9:.2f} GB")
+    print(f"{n} points with 16 features, a file of {path.stat().st_size / 1e9:.2f} GB; {limit}", flush=True)
     return path
 
 
 def file():
     with tempfile.TemporaryDirectory() as folder:
-        path = written(folder)
-        print("the process may use 1.2 GB")
-        in_process("limited", path)
+        in_process("limited", written(folder, "the process may use 1.2 GB"))
 
 
 def limited(path):
@@ -148,7 +146,7 @@ def limited(path):
 
 def cluster(*bandwidth):
     with tempfile.TemporaryDirectory() as folder:
-        in_process("mapped", written(folder), *bandwidth)
+        in_process("mapped", written(folder, "each of two workers may use 2 GB"), *bandwidth)
 
 
 def mapped(path, bandwidth="gc"):
