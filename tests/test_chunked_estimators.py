@@ -89,6 +89,7 @@ def test_a_worker_killed_in_mid_run_changes_nothing(cluster):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_labels_are_those_of_numpy(here):
     gc = geolap.GeometricConsistency(2, n_sample=40, random_state=0)
     plain, found = (geolap.LaplacianClassifier(gc, **SETTINGS).fit(X, y) for X, y in with_chunks(CLASSES))
@@ -113,9 +114,11 @@ def test_of_many_labels_a_sample_is_used(here):
     assert (found.predict(chunks()).compute() == y).mean() > 0.95
 
 
+@pytest.mark.slow
 def test_clusters_are_found_in_a_sample(here):
     X, moon = make_moons(2000, noise=0.05, random_state=0)
-    plain, found = (geolap.LaplacianClustering(**(SETTINGS | {"n_landmarks": 400})).fit(A) for A in (X, chunks(X)))
+    gc = geolap.GeometricConsistency(2, n_sample=40, random_state=0)
+    plain, found = (geolap.LaplacianClustering(None, gc, n_landmarks=400, random_state=0).fit(A) for A in (X, chunks(X)))
     assert found.n_clusters_ == 2
     assert len(found.landmarks_) == 400
     np.testing.assert_array_equal(found.labels_.compute(), plain.labels_)
