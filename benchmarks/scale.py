@@ -3,6 +3,7 @@
 python benchmarks/scale.py            accuracy and growth, about seven minutes on two cores; either of them by its name
 python benchmarks/scale.py forecasts  what is said before 200 000 points, and what it takes
 python benchmarks/scale.py file       10⁷ points in a file larger than the memory that the process may use
+python benchmarks/scale.py cluster    a map of them, by two processes of 2 GB; a bandwidth after it spares the selection
 """
 
 import resource
@@ -11,6 +12,8 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
+import dask.array as da
+import distributed
 import numpy as np
 import pandas as pd
 from scipy.io import loadmat
@@ -119,16 +122,19 @@ def forecast(name, task, n=200_000):
     )
 
 
+def written(folder, limit):
+    """A file of points with 16 features, written in ten parts; the limit is printed."""
+    path, n = Path(folder) / "points.npy", 10_000_000
+    points = np.lib.format.open_memmap(path, "w+", dtype=np.float64, shape=(n, 16))
+    for k, part in enumerate(np.array_split(points, 10)):
+        part[:] = make_hourglass(len(part), noise=0.01, noise_dims=13, random_state=k).data
+    print(f"{n} points with 16 features, a file of {path.stat().st_size / 1e9:.2f} GB; {limit}", flush=True)
+    return path
+
+
 def file():
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "points.npy"
-        points = np.lib.format.open_memmap(path, "w+", dtype=np.float64, shape=(10_000_000, 16))
-        for k in range(10):
-            rows = slice(k * 1_000_000, (k + 1) * 1_000_000)
-            points[rows] = make_hourglass(1_000_000, noise=0.01, noise_dims=13, random_state=k).data
-        del points
-        print(f"10000000 points with 16 features, a file of {path.stat().st_size / 1e9:.2f} GB; the process may use 1.2 GB")
-        in_process("limited", path)
+        in_process("limited", written(folder, "the process may use 1.2 GB"))
 
 
 def limited(path):
@@ -138,6 +144,24 @@ def limited(path):
     print(f"  {spent:.0f} s, peak {peak():.2f} GiB, ε̂ = {found.bandwidth:.4g}, {found.status.name.lower()}")
 
 
+def cluster(*bandwidth):
+    with tempfile.TemporaryDirectory() as folder:
+        in_process("mapped", written(folder, "each of two workers may use 2 GB"), *bandwidth)
+
+
+def mapped(path, bandwidth="gc"):
+    """A map of a file on two workers, written by these, in a process of its own."""
+    settings = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GB", "dashboard_address": ":0"}
+    with distributed.LocalCluster(**settings) as workers, distributed.Client(workers) as client:
+        bandwidth = bandwidth if bandwidth == "gc" else float(bandwidth)
+        model, spent = timed(geolap.LaplacianEigenmap(3, bandwidth, random_state=0).fit, np.load(path, mmap_mode="r"))
+        print(f"  fit {spent:.0f} s, ε̂ = {model.bandwidth_:.4g}, {len(model.landmarks_)} landmarks", flush=True)
+        _, spent = timed(da.to_npy_stack, Path(path).parent / "map", model.embedding_)
+        print(f"  coordinates {spent:.0f} s, λ = {np.round(model.eigenvalues_, 3)}")
+        peaks = ", ".join(f"{used:.2f}" for used in client.run(peak).values())
+        print(f"  peak of the workers {peaks} GiB, of the client {peak():.2f} GiB")
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["forecast"]:
         forecast(*sys.argv[2:])
@@ -145,6 +169,10 @@ if __name__ == "__main__":
         one(*map(int, sys.argv[2:]))
     elif sys.argv[1:2] == ["limited"]:
         limited(sys.argv[2])
+    elif sys.argv[1:2] == ["mapped"]:
+        mapped(*sys.argv[2:])
+    elif sys.argv[1:2] == ["cluster"]:
+        cluster(*sys.argv[2:])
     elif sys.argv[1:] == ["file"]:
         file()
     else:

@@ -33,7 +33,7 @@ def expected():
 
 @pytest.fixture(scope="module")
 def cluster():
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -41,7 +41,7 @@ def cluster():
 @pytest.fixture
 def small_cluster():
     """One that lives in this process, and may be lost."""
-    settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "processes": False}
+    settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster):
         yield cluster
 

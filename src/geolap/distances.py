@@ -466,16 +466,18 @@ def metric_params(X: Any, metric: Metric) -> dict[str, Any]:
 
 def _on_sphere(X: Any, metric: str) -> Any:
     """Rows of length one, where they are: in host memory, on a GPU, in chunks."""
-    if not (on_device(X) or is_chunked(X)):
+    if is_chunked(X):
+        dtype = np.float32 if X.dtype == np.float32 else float
+        return X.map_blocks(_on_sphere, metric, dtype=dtype, meta=np.empty((0, 0), dtype))
+    if not on_device(X):
         X = np.asarray(X, dtype=np.float32 if X.dtype == np.float32 else float)
         X = X / np.maximum(np.abs(X).max(axis=1, keepdims=True), np.finfo(X.dtype).tiny)  # squares must not overflow
-    elif on_device(X):
+    else:
         X = X if X.is_floating_point() else X.double()
     if _ON_SPHERE[metric]:
         X = X - X.mean(axis=1).reshape(-1, 1)
     length = ((X * X).sum(axis=1) ** 0.5).reshape(-1, 1)
-    if not is_chunked(X):
-        _check_lengths(np.asarray(length.cpu() if on_device(X) else length).ravel(), metric)
+    _check_lengths(np.asarray(length.cpu() if on_device(X) else length).ravel(), metric)
     return X / length
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "PointsLike",
     "as_points",
     "check_shape",
+    "chunks_of",
     "host_array",
     "in_unit",
     "in_unit_box",
@@ -81,10 +82,8 @@ class Points:
             if keep_device:
                 return cls(_checked_tensor(X, least))
             X = host_array(X)
-        if keep_device and isinstance(X, np.memmap) and X.nbytes > _LARGE_FILE and X.ndim == 2 and find_spec("dask"):
-            X = _chunks_of_file(X)
-        if is_chunked(X) and keep_device:
-            return cls(_checked_chunks(X, least))
+        if keep_device and (chunks := chunks_of(X)) is not None:
+            return cls(_checked_chunks(chunks, least))
         return cls(_checked_array(X, least))
 
     def __len__(self) -> int:
@@ -278,6 +277,13 @@ def is_on_gpu(X: Any) -> bool:
 def is_chunked(X: Any) -> bool:
     """Whether X is a dask array."""
     return type(X).__module__.startswith("dask.array")
+
+
+def chunks_of(X: Any) -> Any | None:
+    """X as a dask array if it is one, or a memory-mapped file of more than half a gigabyte; None for other arrays."""
+    if isinstance(X, np.memmap) and X.nbytes > _LARGE_FILE and X.ndim == 2 and find_spec("dask"):
+        return _chunks_of_file(X)
+    return X if is_chunked(X) else None
 
 
 def host_array(X: Any) -> np.ndarray:

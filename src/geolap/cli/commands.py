@@ -186,6 +186,7 @@ def embed(
         raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
     table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
     from ..estimators.maps import DiffusionMap, LaplacianEigenmap
+    from ..points import host_array
 
     parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
     parameters |= {"disconnected": disconnected, "n_landmarks": n_landmarks}
@@ -193,7 +194,7 @@ def embed(
         parameters["diffusion_time"] = diffusion_time
     mapping = (DiffusionMap if diffusion else LaplacianEigenmap)(n_components, **parameters)
     mapping.fit(table.points, table.labels, table.weights)
-    coordinates = {f"x{k + 1}": column for k, column in enumerate(mapping.embedding_.T)}
+    coordinates = {f"x{k + 1}": column for k, column in enumerate(host_array(mapping.embedding_).T)}
     write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})
     draw_map(run, plot, mapping, labels=table.labels)
     write_page(run, report, table, reading, selection=_of_all_pairs(mapping))
@@ -242,11 +243,12 @@ def cluster(
 
     from ..estimators.base import graph_in_words
     from ..estimators.clusters import LaplacianClustering
+    from ..points import host_array
 
     parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
     parameters |= {"min_share": min_share, "max_clusters": max_clusters}
     clustering = LaplacianClustering(n_clusters, **parameters).fit(table.points, table.labels, table.weights)
-    found = clustering.labels_
+    found = host_array(clustering.labels_)
     write_columns(run, output, {**_beside(table, labels, ["cluster"]), "cluster": found})
     draw_map(run, plot, clustering)
     page = replace(table, labels=found)

@@ -447,7 +447,7 @@ def _map_of(eigenmap: LaplacianEigenmap | DiffusionMap, labels: ArrayLike | None
 def _clusters_on_a_map(clustering: LaplacianClustering) -> MapDisplay:
     """On the eigenmap of the same graph; on principal components where that graph falls apart."""
     check_is_fitted(clustering)
-    graph, labels = clustering.graph_, clustering.labels_
+    graph, labels = clustering.graph_, clustering._labels
     components, points = graph_components(graph), clustering._built.on_host.points
     if components.max() and points is not None and points.shape[1] > 1:
         places = PCA(2, svd_solver="full").fit_transform(points)

@@ -55,7 +55,7 @@ def make_engine(
             "engine='auto', and pass X as a NumPy array."
         )
     if is_chunked(points.given):
-        return _chunked_engine(points.given, full, scale, pairs)
+        return _chunked_engine(points, full, scale, pairs)
     if isinstance(points, Distances) and points.coordinates is None:
         return _engine_of_distances(points, full, scale, pairs)
     if pairs is not None:
@@ -99,7 +99,7 @@ def engine_for(X: Any, *, exact: bool = False) -> str:
     return "tiled" if exact or X.shape[0] <= _MANY else "cells"
 
 
-def _chunked_engine(X: Any, spec: FullSpec, scale: LocalScale | None, pairs: Pairs | None) -> Engine:
+def _chunked_engine(points: Points, spec: FullSpec, scale: LocalScale | None, pairs: Pairs | None) -> Engine:
     if spec.engine != "auto" or scale is not None or pairs is not None:
         raise ValueError(
             "A dask array is processed chunk by chunk, with all pairs and one bandwidth; it cannot be combined with an "
@@ -107,7 +107,11 @@ def _chunked_engine(X: Any, spec: FullSpec, scale: LocalScale | None, pairs: Pai
         )
     from .chunked import ChunkedEngine
 
-    return ChunkedEngine(X, exact=spec.exact or len(X) <= _MANY, cutoff=spec.cutoff)
+    exact = spec.exact or len(points) <= _MANY
+    key = "chunked", exact, spec.cutoff
+    if key not in points.engines:
+        points.engines[key] = ChunkedEngine(points.given, exact=exact, cutoff=spec.cutoff)
+    return points.engines[key]
 
 
 def _device_engine(X: Any, cutoff: float | None, scale: LocalScale | None) -> Engine:

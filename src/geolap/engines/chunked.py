@@ -14,6 +14,7 @@ workers.  A cluster that is itself lost is a sentence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -23,12 +24,13 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from ..chunks import computed
-from ..kernel import gaussian, ladder_weights, ladders, reach
+from ..kernel import ladder_weights, ladders, reach
 from ..laplacian import density_weights
 from ..points import in_unit, unit_above
 from ..progress import steps
 from ..threads import Scratch, one_blas_thread
 from .base import LocalMetrics
+from .blocks import Block
 from .gaussian_cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of
 from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, n_moments, row_moments
 
@@ -40,8 +42,8 @@ _SHAPING, _MOST_CELLS = 2**19, 2**17
 _LARGEST, _ERROR = 128, 0.005
 # Numbers that one task may return.
 _HELD = 2**24
-# Tasks that the scheduler holds at a time; points along the side of a tile, and in a row of distances.
-_AHEAD, _SIDE, _PIECE = 32, 1024, 2**14
+# Tasks that the scheduler holds at a time; points along the side of a tile, its targets, and points in a row of distances.
+_AHEAD, _SIDE, _TARGETS, _PIECE = 32, 1024, 128, 2**14
 
 # Center and unit; and bandwidth, cells and thinning.
 _Frame = tuple[np.ndarray, float]
@@ -71,8 +73,7 @@ class ChunkedEngine:
         spread = sum(f[3] + n * (f[2] - self._center) ** 2 for f, n in zip(found, np.diff(self._ends), strict=True))
         self._unit = unit_above(0.5 * np.maximum(high - self._center, self._center - low).max())
         self._spread = float(np.sqrt(2.0 * spread.sum() / (len(self) - 1)))
-        if not exact:
-            self._grow_cells()
+        self._levels: dict[int, Cells] = {}
 
     def __len__(self) -> int:
         return self._shape[0]
@@ -88,7 +89,8 @@ class ChunkedEngine:
         epsilons = in_unit(bandwidths, self._unit)
         if targets is not None:
             origin = self._rows(targets)
-            return sum(self._of_chunks(_sums_at, "row sums", origin, epsilons, self._cutoff)) - 1.0
+            found = sum(self._of_chunks(_sums_at, "row sums", origin, epsilons, self._cutoff))
+            return found[:, :-1] + (found[:, -1:] - 1.0)
         sums = np.zeros((len(self), len(epsilons)))
         pairs = [(i, j) for i in range(len(self._chunks)) for j in range(i, len(self._chunks))]
         frame, constant = self._frame(), dask.delayed((epsilons, self._cutoff))
@@ -186,32 +188,35 @@ class ChunkedEngine:
 
     # The cells that represent all points when sums are estimated.
 
-    def _grow_cells(self) -> None:
+    @cached_property
+    def _grown(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Pilot points; and of the points in each of the smallest cells the number, sums and sums of squares."""
         rng = np.random.default_rng(self._seed)
         sample = self._rows(np.sort(rng.choice(len(self), min(len(self), _SHAPING), replace=False)))
-        self._pilot = sample[rng.choice(len(sample), min(len(sample), PILOT), replace=False)]
+        pilot = sample[rng.choice(len(sample), min(len(sample), PILOT), replace=False)]
         tree = _Splits(sample, min(_MOST_CELLS, len(sample) // 4))
         sums = self._total(_cell_sums, "cells", tree)
-        r = self._pilot.shape[1]
-        self._sums = sums[:, 0], sums[:, 1 : 1 + r], sums[:, 1 + r :]
-        self._levels: dict[int, Cells] = {}
+        r = pilot.shape[1]
+        return pilot, (sums[:, 0], sums[:, 1 : 1 + r], sums[:, 1 + r :])
 
     def _cells(self, halvings: int) -> Cells:
         """The cells, each made of 2^halvings of the smallest ones."""
         if halvings not in self._levels:
-            starts = np.arange(0, len(self._sums[0]), 2**halvings)
-            counts, sums, squares = (np.add.reduceat(a, starts) for a in self._sums)
+            smallest = self._grown[1]
+            starts = np.arange(0, len(smallest[0]), 2**halvings)
+            counts, sums, squares = (np.add.reduceat(a, starts) for a in smallest)
             some = counts > 0
             self._levels[halvings] = Cells.from_sums(counts[some], sums[some], squares[some])
         return self._levels[halvings]
 
     def _plan(self, origin: np.ndarray, eps: float) -> tuple[_Plan, float]:
         """The bandwidth with its cells and thinning, and the error of the degrees."""
-        share = neighborhood_share(cdist(origin, self._pilot, "sqeuclidean"), eps, cutoff=self._cutoff)
+        pilot, (counts, *_) = self._grown
+        share = neighborhood_share(cdist(origin, pilot, "sqeuclidean"), eps, cutoff=self._cutoff)
         thinned = max(1, int(share * len(self) / ENOUGH_COLUMNS))
-        most = int(np.log2(len(self._sums[0])))
+        most = int(np.log2(len(counts)))
         halvings = int(np.clip(most - np.ceil(np.log2(FEWEST_CELLS / share)), 0, most))
-        checked = self._pilot[:CHECKED]
+        checked = pilot[:CHECKED]
         truth = self._degrees(max(0, halvings - int(np.log2(FINER))), checked, eps)
         while True:
             error = degree_error(self._degrees(halvings, checked, eps), truth) if halvings else np.nan
@@ -263,12 +268,31 @@ def _nearest(chunk: np.ndarray, frame: _Frame, origin: np.ndarray) -> np.ndarray
 
 
 def _sums_at(chunk: np.ndarray, frame: _Frame, origin: np.ndarray, epsilons: np.ndarray, cutoff: float | None) -> np.ndarray:
-    points, sums = _points(chunk, frame), np.zeros((len(origin), len(epsilons)))
-    for first in range(0, len(points), _PIECE):
-        sqdist = cdist(origin, points[first : first + _PIECE], "sqeuclidean")
-        for k, eps in enumerate(epsilons):
-            sums[:, k] += gaussian(sqdist, eps, cutoff=cutoff).sum(axis=1)
+    """Row sums (n, m + 1) at some points, those at the same place left out, and last how many are there."""
+    (targets, order), (sources, _) = _near_together(origin, _TARGETS), _near_together(_points(chunk, frame), _SIDE)
+    steps, far = ladders(epsilons), reach(epsilons.max())
+    sums = np.zeros((len(origin), len(epsilons) + 1))
+    with np.errstate(under="ignore"):
+        for I in targets:
+            for J in sources:
+                if I.distance(J) > far:
+                    continue
+                sqdist = cdist(I.points, J.points, "sqeuclidean")
+                here = sqdist == 0
+                sqdist[here] = np.inf
+                sums[order[I.rows], -1] += here.sum(axis=1)
+                W = np.empty_like(sqdist)
+                for ladder in steps:
+                    for column, _, weights in ladder_weights(sqdist, ladder, W, cutoff=cutoff):
+                        sums[order[I.rows], column] += weights.sum(axis=1)
     return sums
+
+
+def _near_together(points: np.ndarray, side: int) -> tuple[list[Block], np.ndarray]:
+    """Blocks of nearby points, and the order of the points in them."""
+    order = cKDTree(points, leafsize=side).indices
+    points = points[order]
+    return [Block(points, first, min(first + side, len(points))) for first in range(0, len(points), side)], order
 
 
 def _pair_sums(

@@ -5,9 +5,10 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -15,22 +16,34 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ..calibration import Calibration
-from ..distances import Distances, Metric, check_distances, points_of
+from ..choices import WITH_COORDINATES
+from ..distances import Distances, Metric, check_distances, checked_metric, points_of
 from ..graphs.build import BuiltGraph, build_graph, landmark_graph
 from ..graphs.calibrate import calibrated
 from ..graphs.extension import Extension, extend
 from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..graphs.spectrum import graph_components
-from ..points import Points, on_device
+from ..points import Points, chunks_of, is_chunked, on_device
 from ..progress import Spoken, say
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
-from ..selectors import resolve_bandwidth
+from ..selectors import METHODS, BandwidthSelector, resolve_bandwidth
 from ..sentences import Sentence
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
+from .chunked import answers
 
-__all__ = ["DENSITY", "NEAREST", "NEIGHBORS", "GraphEstimator", "documented", "graph_in_words", "near_alone"]
+__all__ = [
+    "DENSITY",
+    "NEAREST",
+    "NEIGHBORS",
+    "GraphEstimator",
+    "carriers",
+    "check_landmarks",
+    "documented",
+    "graph_in_words",
+    "near_alone",
+]
 
 _Class = TypeVar("_Class", bound=type)
 _log = logging.getLogger(__name__)
@@ -114,6 +127,7 @@ class GraphEstimator(Spoken, BaseEstimator):
     """An estimator on a graph.  Only ``fit`` sets attributes; properties of the graph are read from ``_built``."""
 
     needs_geometry: ClassVar[bool] = False  # whether it needs a bandwidth that resolves tangent planes
+    takes_chunks: ClassVar[bool] = False  # whether a dask array stays where it is, and its landmarks carry the graph
 
     _: KW_ONLY
     renormalization: float = 1.0
@@ -177,9 +191,34 @@ class GraphEstimator(Spoken, BaseEstimator):
     def _data(self, X: Any, sample_weight: Any = None) -> Points:
         """X checked, with weights."""
         # Neighbors that are given, or that a transformer finds, are in the memory of the host.
-        data = points_of(X, self.metric, keep_device=on_device(X) and self.neighbors is None, sample_weight=sample_weight)
+        in_chunks = self.takes_chunks and chunks_of(X) is not None
+        keep = in_chunks or (on_device(X) and self.neighbors is None)
+        if in_chunks:
+            self._check_for_chunks(sample_weight)
+        data = points_of(X, self.metric, keep_device=keep, sample_weight=sample_weight)
         validate_data(self, X, skip_check_array=True)
         return data
+
+    def _check_for_chunks(self, sample_weight: Any) -> None:
+        """Refuse what would bring all points of a dask array here."""
+        rule = METHODS.get(self.bandwidth) if isinstance(self.bandwidth, str) else type(self.bandwidth)
+        given = {
+            "n_neighbors": self.n_neighbors not in ("auto", None),
+            "neighbors": self.neighbors is not None,
+            "local_scale": self.local_scale is not None,
+            "metric": checked_metric(self.metric) not in WITH_COORDINATES,
+            "sample_weight": sample_weight is not None,
+            "bandwidth": isinstance(rule, type) and issubclass(rule, BandwidthSelector) and not rule.keeps_device,
+        }
+        wrong = ", ".join(f"{{{name}}}" for name, here in given.items() if here)
+        if wrong:
+            raise ValueError(
+                Sentence(
+                    "A dask array or a large file stays where it is: landmarks, joined with all others in reach at a "
+                    f"bandwidth that is given or chosen by gc, carry the graph; {wrong} was given: leave it out, or pass "
+                    "X.compute() or np.array(X) if that fits in memory."
+                )
+            )
 
     def _says_which_pairs(self, data: Points) -> bool:
         """Whether the data or parameters other than ``n_neighbors`` say which pairs count, or how."""
@@ -191,12 +230,14 @@ class GraphEstimator(Spoken, BaseEstimator):
         spec = GraphSpec.of(self)
         return replace(spec, n_neighbors=None if spec.n_neighbors == "auto" else spec.n_neighbors).filled()
 
-    def _build(self, data: Points, y: Any = None, *, n_landmarks: int | None = None) -> BuiltGraph:
+    def _build(
+        self, data: Points, y: Any = None, *, n_landmarks: int | None = None, always: np.ndarray | None = None
+    ) -> BuiltGraph:
         """The graph over the data, at the bandwidth that was given or is chosen for it, calibrated if it is to be."""
         check_choice("calibrate", self.calibrate, (True, False))
         start = time.perf_counter()
         with _told_in_words(data):
-            built = self._raw(data, y, n_landmarks=n_landmarks)
+            built = self._raw(data, y, n_landmarks=n_landmarks, always=always)
         say(
             _log,
             "%s: graph of %d points at bandwidth %.4g in %.1f s",
@@ -204,17 +245,17 @@ class GraphEstimator(Spoken, BaseEstimator):
         )
         if not self.calibrate:
             return built
-        points = data if built.landmarks is None else data.taken(built.landmarks)
         with _told_in_words(data):
-            return replace(built, kernel=calibrated(built.kernel, points))
+            return replace(built, kernel=calibrated(built.kernel, carriers(data, built)))
 
-    def _raw(self, data: Points, y: Any, *, n_landmarks: int | None) -> BuiltGraph:
-        spec = self._spec(data)
+    def _raw(self, data: Points, y: Any, *, n_landmarks: int | None, always: np.ndarray | None) -> BuiltGraph:
+        spec, by_landmarks = self._spec(data), n_landmarks is not None or is_chunked(data.given)
         if n_landmarks is not None:
-            _check_landmarks(n_landmarks, data, spec)
+            _check_joined(data, spec)
+            check_landmarks(n_landmarks, len(data))
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
-        undecided = self.n_neighbors == "auto" and n_landmarks is None and not self._says_which_pairs(data)
+        undecided = self.n_neighbors == "auto" and not by_landmarks and not self._says_which_pairs(data)
         if undecided and near_alone(selection, len(data)):
             density = min(spec.renormalization, DENSITY)
             near = replace(spec, n_neighbors=NEIGHBORS, local_scale=NEAREST, renormalization=density)
@@ -222,8 +263,8 @@ class GraphEstimator(Spoken, BaseEstimator):
             bandwidth, selection = self._chosen(data, y, skeleton)
         if self.needs_geometry and selection is not None and skeleton.pairs is None and skeleton.scale is None:
             _warn_unless_resolved(selection)
-        if n_landmarks is not None:
-            built = landmark_graph(data, skeleton, bandwidth, n_landmarks, random_state=self.random_state)
+        if by_landmarks:
+            built = landmark_graph(data, skeleton, bandwidth, n_landmarks, random_state=self.random_state, always=always)
         else:
             built = build_graph(data, skeleton, bandwidth, random_state=self.random_state)
         if spec.n_edges == "auto" and built.thinning is not None and built.thinning.error > _MUCH_ERROR:
@@ -257,6 +298,29 @@ class GraphEstimator(Spoken, BaseEstimator):
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
         return extend(built or self._built, new, values, groups=groups, n_jobs=self.n_jobs)
+
+    def _for_workers(self) -> Self:
+        """A copy that answers for new points, without the matrix of the graph and what was found of those given."""
+        light = copy(self)
+        light._built, light.n_jobs = self._built.for_extension(), 1
+        for name in ("embedding_", "labels_", "transduction_"):
+            light.__dict__.pop(name, None)
+        return light
+
+    def _answers(self, method: str, X: Any, **more: Any) -> Any:
+        """What a method answers for a dask array X, as one that is not computed yet."""
+        points_of(X, least=1, keep_device=True)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        points = self._built.points
+        example = np.zeros((1, self._built.kernel.n_points)) if points is None else points[:1]
+        return answers(self._for_workers(), method, X, example, **more)
+
+
+def carriers(data: Points, built: BuiltGraph) -> Points:
+    """The points that carry a graph: all that were given, or landmarks."""
+    if built.landmarks is None:
+        return data
+    return Points(built.points) if is_chunked(data.given) else data.taken(built.landmarks)
 
 
 @contextmanager
@@ -314,21 +378,26 @@ def _warn_unless_resolved(selection: Selection) -> None:
         warnings.warn(Verdict.NEAREST_NEIGHBORS.value, UnresolvedWarning, stacklevel=4)
 
 
-def _check_landmarks(n_landmarks: Any, data: Points, spec: FullSpec) -> None:
+def check_landmarks(n_landmarks: Any, n_points: int) -> None:
+    """A number of landmarks that so many points can have."""
     check_number("n_landmarks", n_landmarks, Integral, low=3)
+    if n_landmarks > n_points:
+        raise ValueError(
+            Sentence(
+                "{n_landmarks} must be at most the number of points; {given} was given for {n} points: lower it.",
+                given=n_landmarks,
+                n=n_points,
+            )
+        )
+
+
+def _check_joined(data: Points, spec: FullSpec) -> None:
+    """Landmarks are joined with all others."""
     if spec.metric == "precomputed" or not data.whole or spec.n_neighbors is not None or spec.neighbors is not None:
         raise ValueError(
             Sentence(
                 "Landmarks are joined with all landmarks within reach at a bandwidth for all points; {n_landmarks} was "
                 "given with metric='precomputed', many sparse features or another metric of many points, {n_neighbors} or "
                 "neighbors: leave out one of them."
-            )
-        )
-    if n_landmarks > len(data):
-        raise ValueError(
-            Sentence(
-                "{n_landmarks} must be at most the number of points; {given} was given for {n} points: lower it.",
-                given=n_landmarks,
-                n=len(data),
             )
         )

@@ -36,21 +36,22 @@ from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.preprocessing import normalize
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import validate_data
 
-from ..distances import Distances
-from ..graphs.build import BuiltGraph
+from ..distances import Distances, points_of
+from ..graphs.build import BuiltGraph, drawn_landmarks
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components, smooth_spectrum
 from ..laplacian import rows_of
-from ..points import Points, host_array, on_device
+from ..points import Points, chunks_of, host_array, on_device
 from ..selection import Told
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
 from ..shown import Plotted
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_number
-from .base import DENSITY, NEAREST, NEIGHBORS, GraphEstimator, documented
+from .base import DENSITY, NEAREST, NEIGHBORS, GraphEstimator, check_landmarks, documented
+from .chunked import in_chunks
 
 __all__ = ["ClusterStatus", "LaplacianClustering"]
 
@@ -114,12 +115,16 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         and go where most of their neighbors are; 0 lets them be clusters.
     max_clusters : int, default 15
         The most that are looked for if ``n_clusters`` is not given.
+    n_landmarks : int, optional
+        Find the clusters of this many points only, a stratified sample; the others belong where most of their neighbors in
+        it do.  By default of 20 000, if X is a dask array or a file larger than half a gigabyte, and else of all.
     <parameters of the graph>
 
     Attributes
     ----------
     labels_ : ndarray (n_points,)
-        0 for the points of the largest cluster, 1 for the next, ….
+        0 for the points of the largest cluster, 1 for the next, ….  Of a dask array, one that is computed when it is asked
+        for.
     n_clusters_ : int
     status_ : ClusterStatus
         How their number was found; prints as a sentence.
@@ -129,6 +134,8 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         Of I − P, ascending from 0, without outliers that are joined with nothing.
     n_outliers_ : int
         Points of small parts, which belong to the clusters of their neighbors.
+    landmarks_ : ndarray (n_landmarks,) or None
+        In which points the clusters were found, ascending; ``graph_`` is theirs.
     <attributes of the graph>
 
     References
@@ -155,6 +162,7 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     _: KW_ONLY
     min_share: float = 0.1
     max_clusters: int = 15
+    n_landmarks: int | None = None
     n_neighbors: int | str | None = NEIGHBORS
     local_scale: LocalScaleLike = NEAREST
     renormalization: float = DENSITY
@@ -170,7 +178,7 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         self
         """
         self._check_parameters()
-        data = self._data(X, sample_weight)
+        data, landmarks = self._carriers(X, sample_weight)
         n = data.shape[0]
         if self.n_clusters is not None and self.n_clusters > n:
             raise ValueError(
@@ -180,7 +188,8 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
                     n=n,
                 )
             )
-        built = self._build(data, y)
+        y = y if y is None or landmarks is None else host_array(y)[landmarks]
+        built = replace(self._build(data, y), landmarks=landmarks)
         places = _places(built)
         core, graph = self._core(built.kernel, places)
         n_vectors = min((self.n_clusters or self.max_clusters) + _SPARE + _BEYOND, len(core))
@@ -199,17 +208,43 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         labels[core] = self._divided(eigenvalues, vectors, k, places[core], graph.multiplicity)
         self._built, self.eigenvalues_ = built, eigenvalues
         self.n_outliers_ = int((labels < 0).sum())
-        self.labels_ = _ranked(_joined(labels, built), built.kernel.multiplicity)
-        self.n_clusters_ = int(self.labels_.max()) + 1
+        self._labels = _ranked(_joined(labels, built), built.kernel.multiplicity)
+        self.n_clusters_ = int(self._labels.max()) + 1
+        self.labels_ = self._labels if landmarks is None else self.predict(X)
         return self
 
+    @in_chunks
     def predict(self, X: Any) -> np.ndarray:
-        """Clusters (n,) of points X (n, n_features): those that most of their neighbors belong to, by weight."""
-        check_is_fitted(self)
-        found = self._extended(X, np.eye(self.n_clusters_)[self.labels_])
+        """Clusters (n,) of points X (n, n_features): those that most of their neighbors belong to, by weight.
+
+        Those of a dask array are one, computed when they are asked for.
+        """
+        found = self._extended(X, np.eye(self.n_clusters_)[self._labels])
         labels = found.means.argmax(axis=1)
-        labels[found.twin] = self.labels_[found.nearest[found.twin]]
+        labels[found.twin] = self._labels[found.nearest[found.twin]]
         return labels
+
+    @property
+    def landmarks_(self) -> np.ndarray | None:
+        return self._built.landmarks
+
+    def _carriers(self, X: Any, sample_weight: Any) -> tuple[Points, np.ndarray | None]:
+        """The points in which clusters are found, and which rows of X these are, if not all."""
+        if self.n_landmarks is None and chunks_of(X) is None:
+            return self._data(X, sample_weight), None
+        if self.metric == "precomputed":
+            raise ValueError(
+                Sentence(
+                    "Landmarks are points with features; {n_landmarks}, a dask array or a large file was given with "
+                    "metric='precomputed': leave out one of them, or pass distances in memory."
+                )
+            )
+        data = points_of(X, keep_device=True, sample_weight=sample_weight)
+        if self.n_landmarks is not None:
+            check_landmarks(self.n_landmarks, len(data))
+        rows, some = drawn_landmarks(data, self.n_landmarks, random_state=self.random_state)
+        validate_data(self, X, skip_check_array=True)
+        return points_of(some.given, self.metric, sample_weight=some.multiplicity), rows
 
     def _check_parameters(self) -> None:
         if self.n_clusters is not None:

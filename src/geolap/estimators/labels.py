@@ -12,20 +12,22 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
-from ..graphs.build import BuiltGraph
+from ..graphs.build import MOST_LANDMARKS, BuiltGraph, one_of_each
 from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions, weights_of_graphs
 from ..multiplicity import total_of, weights_at
+from ..points import Points, chunks_of, is_chunked
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
-from ..validation import check_classes, check_labels, check_number, check_values
-from .base import NEIGHBORS, GraphEstimator, documented
+from ..sentences import Sentence
+from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
+from .base import NEIGHBORS, GraphEstimator, carriers, documented
+from .chunked import in_chunks
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
@@ -46,6 +48,11 @@ _SETTINGS = """    n_eigenvectors : int, optional
         m.  By default 1, 2 and 4 are tried.
     penalty : float, optional
         μ, for eigenvectors of unit mean square and eigenvalues of I − P.  By default many are tried.
+    n_landmarks : int, optional
+        Only this many points, a stratified sample, and the labeled ones, at most as many, carry the graph; ε and the degrees
+        are those of all points, and the others take means of their neighbors.  Of a dask array, or a file larger than half
+        a gigabyte, it is always landmarks that carry the graph: by default 5000 to 20 000, so that a neighborhood holds some
+        hundred.
 """
 
 
@@ -53,12 +60,15 @@ _SETTINGS = """    n_eigenvectors : int, optional
 class _SmoothEstimator(GraphEstimator):
     """Fits what is known at some points by functions that are smooth on the graph of all points."""
 
+    takes_chunks: ClassVar[bool] = True
+
     bandwidth: float | str | BandwidthSelector = "gc"
     _: KW_ONLY
     n_eigenvectors: int | None = None
     power: float | None = None
     penalty: float | None = None
     n_neighbors: int | str | None = "auto"
+    n_landmarks: int | None = None
     calibrate: bool = False  # labels do not depend on the scale of L
 
     def __sklearn_tags__(self) -> Any:
@@ -81,6 +91,10 @@ class _SmoothEstimator(GraphEstimator):
     @property
     def graph_weights_(self) -> dict[int | None, float]:
         return {each.built.n_neighbors: each.weight for each in self._fits}
+
+    @property
+    def landmarks_(self) -> np.ndarray | None:
+        return self._built.landmarks
 
     @property
     def n_graph_components_(self) -> int:
@@ -116,17 +130,45 @@ class _SmoothEstimator(GraphEstimator):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), Integral if low == 1 else Real, low=low, open_low=low == 0)
 
-    def _graphs(self, data: Any, y: Any = None) -> list[BuiltGraph]:
-        """The graphs to weigh: one, unless it is left open which pairs count."""
+    def _graphs(self, data: Points, y: Any, known: np.ndarray) -> list[BuiltGraph]:
+        """The graphs to weigh: one, unless it is left open which pairs count; both over landmarks, if one is."""
         if self.n_neighbors != "auto":
-            return [self._build(data, y)]
+            return [self._build(data, y, n_landmarks=self.n_landmarks, always=known)]
         chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth == "gc"
         both = chosen and not self._says_which_pairs(data) and data.shape[0] > 2 * NEIGHBORS
-        return [replace(self, n_neighbors=k)._build(data, y) for k in ((None, NEIGHBORS) if both else (None,))]
+        first = replace(self, n_neighbors=None)._build(data, y, n_landmarks=self.n_landmarks, always=known)
+        if not both:
+            return [first]
+        second = replace(self, n_neighbors=NEIGHBORS)._build(carriers(data, first), _at(y, first))
+        return [first, replace(second, landmarks=first.landmarks)]
+
+    def _used(self, data: Points, values: np.ndarray) -> np.ndarray:
+        """Which of the known values are used: all, or of more than landmarks may be a stratified sample."""
+        most = MOST_LANDMARKS if self.n_landmarks is None else self.n_landmarks
+        if len(values) <= most or not (self.n_landmarks or is_chunked(data.given)):
+            return np.arange(len(values))
+        warnings.warn(
+            Sentence(
+                "Labeled points carry the graph, at most as many as there are landmarks; {n} are labeled: a sample of "
+                "{most} labels is used; raise {n_landmarks} to use more.",
+                n=len(values),
+                most=most,
+            ),
+            stacklevel=3,
+        )
+        order = np.argsort(values, kind="stable")
+        return np.sort(order[one_of_each(len(values), most, check_random_state(self.random_state))])
+
+    def _for_workers(self) -> Self:
+        light = super()._for_workers()
+        light._fits = tuple(replace(each, built=each.built.for_extension()) for each in self._fits)
+        return light
 
     def _weighed(self, data: Any, y: Any, known: np.ndarray, target: np.ndarray, *, classes: bool) -> tuple["_Weighed", ...]:
         """Fits of target (n, C) at the known points on every graph that counts, the best first."""
-        graphs = self._graphs(data, y)
+        graphs = self._graphs(data, y, known)
+        if graphs[0].landmarks is not None:
+            known = np.searchsorted(graphs[0].landmarks, known)
         fits = [self._smooth_fit(built, known, target, classes=classes) for built in graphs]
         n = total_of(weights_at(graphs[0].kernel.multiplicity, known), len(known))
         weights = weights_of_graphs(fits, n, classes=classes)
@@ -135,7 +177,6 @@ class _SmoothEstimator(GraphEstimator):
 
     def _scores_at(self, X: Any) -> np.ndarray:
         """f (n, C) at points X: their own for training points, means of neighbors for others."""
-        check_is_fitted(self)
         parts = [(each, self._extended(X, each.fit.scores, built=each.built)) for each in self._fits]
         scores = sum(each.weight * found.means for each, found in parts)
         twin, nearest = parts[0][1].twin, parts[0][1].nearest
@@ -150,6 +191,11 @@ class _Weighed:
     built: BuiltGraph
     fit: SmoothFit
     weight: float
+
+
+def _at(y: np.ndarray | None, built: BuiltGraph) -> np.ndarray | None:
+    """The entries of those points that carry the graph."""
+    return y if y is None or built.landmarks is None else y[built.landmarks]
 
 
 def _together(fits: Sequence[_Weighed]) -> SmoothFit:
@@ -182,7 +228,8 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     ----------
     classes_ : ndarray (n_classes,)
     transduction_ : ndarray (n_points,)
-        Classes of all points given to ``fit``: as given where they were, as found elsewhere.
+        Classes of all points given to ``fit``: as given where they were, as found elsewhere.  Of a dask array, one that is
+        computed when it is asked for.
     n_eigenvectors_, power_, penalty_ : int, float, float
         p, m and μ of the best setting; others count as well, by their leave-one-out mistakes, unless all three were given.
     graph_weights_ : dict
@@ -190,6 +237,8 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
         ``selection_`` are those of the first.
     n_graph_components_, n_unreached_ : int
         Connected components of the graph, and points in components without a label.
+    landmarks_ : ndarray or None
+        Which points carry the graph, ascending; ``graph_`` is theirs.
     <attributes of the graph>
 
     See Also
@@ -225,20 +274,36 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
         names, index = _classes_of(y[known])
         classes = np.full(len(y), -1)
         classes[known] = index
-        self._fits = self._weighed(data, classes, known, signs_of(index, len(names)), classes=True)
+        used = self._used(data, index)
+        self._fits = self._weighed(data, classes, known[used], signs_of(index[used], len(names)), classes=True)
         self._built, self._fit = self._fits[0].built, _together(self._fits)
-        times = weights_at(self._built.kernel.multiplicity, known)
-        self._sharpness = _fitted_sharpness(self._fit.left_out, index, np.ones(len(known)) if times is None else times)
-        found = self._fit.scores.argmax(axis=1)
-        found[known] = index
-        self.classes_, self.transduction_ = names, names[found]
+        times = weights_at(data.multiplicity, known[used])
+        self._sharpness = _fitted_sharpness(self._fit.left_out, index[used], np.ones(len(used)) if times is None else times)
+        self.classes_, self._given = names, (known, index)
+        if self.landmarks_ is None:
+            found = self._fit.scores.argmax(axis=1)
+            found[known] = index
+            self.transduction_ = names[found]
+        elif (chunks := chunks_of(X)) is not None:
+            self.transduction_ = self._answers("_transduced", chunks, numbered=True)
+        else:
+            self.transduction_ = self._transduced(X)
         return self
 
+    def _transduced(self, X: Any, first: int = 0) -> np.ndarray:
+        """Classes of points given to ``fit``, from that row on."""
+        found, (known, index) = self._scores_at(X).argmax(axis=1), self._given
+        here = slice(*np.searchsorted(known, [first, first + len(found)]))
+        found[known[here] - first] = index[here]
+        return self.classes_[found]
+
+    @in_chunks
     def predict(self, X: Any) -> np.ndarray:
-        """Classes (n,) of points X (n, n_features)."""
+        """Classes (n,) of points X (n, n_features); those of a dask array are one, computed when they are asked for."""
         best = self._scores_at(X).argmax(axis=1)
         return self.classes_[best]
 
+    @in_chunks
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities (n, n_classes) of the classes at points X: a softmax of f, as sharp as leave-one-out supports."""
         scores = self._scores_at(X)
@@ -263,7 +328,7 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     Attributes
     ----------
     transduction_ : ndarray (n_points,)
-        Values at all points given to ``fit``.
+        Values at all points given to ``fit``.  Of a dask array, one that is computed when it is asked for.
     n_eigenvectors_, power_, penalty_ : int, float, float
         p, m and μ of the best setting; others count as well, by their leave-one-out errors, unless all three were given.
     graph_weights_ : dict
@@ -271,6 +336,8 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
         ``selection_`` are those of the first.
     n_graph_components_, n_unreached_ : int
         Connected components of the graph, and points in components without a known value.
+    landmarks_ : ndarray or None
+        Which points carry the graph, ascending; ``graph_`` is theirs.
     <attributes of the graph>
 
     Examples
@@ -297,15 +364,17 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
         y = check_values(y, data.shape[0])
         _check_needs_no_classes(self.bandwidth)
         known = np.flatnonzero(~np.isnan(y))
+        known = known[self._used(data, y[known])]
         unit = np.abs(y[known]).max() or 1.0
         fits = self._weighed(data, None, known, (y[known] / unit)[:, None], classes=False)
         self._fits = tuple(replace(each, fit=replace(each.fit, scores=unit * each.fit.scores)) for each in fits)
         self._built, self._fit = self._fits[0].built, _together(self._fits)
-        self.transduction_ = self._fit.scores[:, 0].copy()
+        self.transduction_ = self._fit.scores[:, 0].copy() if self.landmarks_ is None else self.predict(X)
         return self
 
+    @in_chunks
     def predict(self, X: Any) -> np.ndarray:
-        """Values (n,) at points X (n, n_features)."""
+        """Values (n,) at points X (n, n_features); those of a dask array are one, computed when they are asked for."""
         return self._scores_at(X)[:, 0]
 
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from ..graphs.build import BuiltGraph
 from ..graphs.entropy import spectral_entropy
@@ -27,6 +26,7 @@ from ..sentences import Sentence
 from ..shown import Plotted
 from ..validation import check_choice, check_number
 from .base import GraphEstimator, documented
+from .chunked import in_chunks
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
 
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
@@ -41,7 +41,8 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
         each component a map of its own.
     n_landmarks : int, optional
         Only this many points, a stratified sample, carry the graph; ε and the degrees are those of all points, and the other
-        points get their coordinates by Nyström extension.
+        points get their coordinates by Nyström extension.  Of a dask array, or a file larger than half a gigabyte, landmarks
+        always carry the graph: by default 5000 to 20 000, so that a neighborhood holds some hundred.
     eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
         "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, full ones
         by block Lanczos, sparse ones by factorization where a pilot says that it is quick, up to 15 coordinates of more than
@@ -54,7 +55,8 @@ _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
         `geolap reproduce graphs` has the evidence.
 """
 _EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
-        Signs are fixed: in every coordinate the entry of largest magnitude is positive.
+        Signs are fixed: in every coordinate the entry of largest magnitude is positive.  Of a dask array, or a file larger
+        than half a gigabyte, a dask array that is computed when it is asked for.
 """
 _ATTRIBUTES = """    coordinates_ : ndarray of int (n_components,)
         Which eigenvectors the coordinates are, counted from 0, the constant one left out.  With ``n_components="auto"`` and
@@ -89,6 +91,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
     """A map whose coordinates are eigenvectors of a graph."""
 
     needs_geometry: ClassVar[bool] = True
+    takes_chunks: ClassVar[bool] = True
     _markov: ClassVar[bool] = False  # eigenvectors of P rather than of L
 
     n_components: int | str = 2
@@ -135,13 +138,13 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         """Find the map of the points X and return it, (n_points, n_components)."""
         return self.fit(X, y, sample_weight).embedding_
 
+    @in_chunks
     def transform(self, X: Any) -> np.ndarray:
         """Coordinates (n, n_components) of new points X (n, n_features) on the map, by Nyström extension.
 
         Where the denominator falls below 0.05, because the map has more coordinates than the graph can resolve, it is held
-        there.
+        there.  Those of a dask array are one, computed when they are asked for.
         """
-        check_is_fitted(self)
         separate = self._loss.ndim == 2  # each component has coordinates and eigenvalues of its own
         found = self._extended(X, self._coordinates, self.component_labels_ if separate else None)
         loss = self._loss[self.component_labels_[found.nearest]] if separate else self._loss
@@ -149,7 +152,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             loss = loss * (self._built.kernel.bandwidths[found.nearest, None] / self.bandwidth_) ** 2
         result = found.means / np.maximum(1.0 - loss, _LEAST_EIGENVALUE)
         result[found.twin] = self._coordinates[found.nearest[found.twin]]
-        return result.astype(self.embedding_.dtype)
+        return result.astype(self.graph_.weights.dtype)
 
     def _check_parameters(self) -> None:
         if self.n_components != "auto":

@@ -2,7 +2,8 @@
 
 Which pairs the graph stores is decided by size unless the specification says it: all of them up to 5000 points, a full
 matrix; beyond, those within a cut-off of a few ε, a sparse matrix.  If even those are too many, a random share of them,
-weighted up (`geolap.graphs.thinning`).  A graph over landmarks has the degrees of all points.
+weighted up (`geolap.graphs.thinning`).  A graph over landmarks has the degrees of all points, and needs no more than a
+sample of these here.
 
 A graph over points on a GPU is stored there.  The cut-off is the same, and its memory decides what is too much: some ten
 thousand points have a full matrix, with zeros beyond the cut-off.
@@ -19,12 +20,13 @@ from scipy.spatial import cKDTree
 from ..distances import Distances, Metric
 from ..engines.base import NO_NEIGHBORS
 from ..engines.cost import MOST_ENTRIES, graph_memory
+from ..engines.gaussian_cells import neighborhood_share
 from ..kernel import gaussian
 from ..laplacian import LocalScale, density_weights
 from ..memory import require_memory
 from ..multiplicity import copies_of, own_weight
 from ..pairs import Pairs
-from ..points import Points, host_array, in_unit, on_device
+from ..points import Points, host_array, in_unit, is_chunked, on_device, spread_rows
 from ..selection import Selection
 from ..sentences import Sentence
 from ..specification import FullSpec
@@ -34,7 +36,15 @@ from .neighbors import all_pairs, pairs_within
 from .skeleton import Skeleton
 from .thinning import WIDER, Thinning, planned_thinning, thinned_pairs, thinning_error
 
-__all__ = ["BuiltGraph", "TooManyEntriesError", "build_graph", "landmark_graph"]
+__all__ = [
+    "MOST_LANDMARKS",
+    "BuiltGraph",
+    "TooManyEntriesError",
+    "build_graph",
+    "drawn_landmarks",
+    "landmark_graph",
+    "one_of_each",
+]
 
 # Up to this many points the matrix is full (200 MB).
 _MOST_POINTS_OF_FULL = 5000
@@ -46,6 +56,10 @@ _MOST_DROPPED = 0.01
 _CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
 # Rows on which a cut-off is tried, the fewer the more points there are.
 _ROWS_TRIED, _FEWEST_ROWS_TRIED, _ENTRIES_TRIED = 200, 32, 2**25
+# Landmarks of a dask array: as many that an effective neighborhood holds the first number of them, within these limits; they
+# are drawn from a sample of at least so many rows, and so many for each landmark.
+_LANDMARKS_NEAR, _FEWEST_LANDMARKS, MOST_LANDMARKS = 100, 5000, 20_000
+_DRAWN, _DRAWN_FOR_EACH = 2**17, 4
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,10 @@ class BuiltGraph:
     thinning: Thinning | None = None
     landmarks: np.ndarray | None = None
     selection: Selection | None = None
+
+    def for_extension(self) -> "BuiltGraph":
+        """What joins new points, without the matrix of the graph."""
+        return replace(self, kernel=replace(self.kernel, weights=self.kernel.weights[:0, :0]), selection=None)
 
     @property
     def has_coordinates(self) -> bool:
@@ -138,24 +156,71 @@ def build_graph(points: Points, skeleton: Skeleton, bandwidth: float, *, random_
     )
 
 
+def drawn_landmarks(
+    points: Points,
+    n_landmarks: int | None,
+    *,
+    random_state: Any,
+    bandwidth: float | None = None,
+    always: np.ndarray | None = None,
+) -> tuple[np.ndarray, Points]:
+    """Rows of landmarks, ascending, one of each cell of a k-d tree and ``always``; and these points.
+
+    Of a dask array the tree is that of a sample.  By default there are as many as the bandwidth asks for.
+    """
+    rng, pool = check_random_state(random_state), np.arange(len(points))
+    always = pool[:0] if always is None else always
+    if is_chunked(points.given):
+        most = max(_DRAWN, _DRAWN_FOR_EACH * (n_landmarks or 0))
+        pool = pool if len(pool) <= most else one_of_each(len(pool), most, rng)
+        rows = np.union1d(pool, always)
+        near = points.subset(rows)
+        pooled = near.subset(np.searchsorted(rows, pool))
+    else:
+        rows, near, pooled = pool, points, points
+    if n_landmarks is None:
+        n_landmarks = min(_landmarks_for(pooled, bandwidth), len(pool))
+    places = one_of_each(len(pool), n_landmarks, rng)
+    chosen = np.union1d(pool[cKDTree(pooled.box, leafsize=8).indices[places]], always)
+    return chosen, near.taken(np.searchsorted(rows, chosen))
+
+
+def one_of_each(n: int, n_parts: int, rng: np.random.RandomState) -> np.ndarray:
+    """A random one of each of so many equal stretches of n numbers."""
+    starts = np.arange(n_parts + 1) * n // n_parts
+    return starts[:-1] + rng.randint(0, np.diff(starts))
+
+
+def _landmarks_for(points: Points, bandwidth: float | None) -> int:
+    """As many landmarks as neighborhoods need, which are looked at in a sample of all points."""
+    if bandwidth is None:
+        return MOST_LANDMARKS
+    eps = in_unit([bandwidth], points.unit)[0]
+    share = neighborhood_share(points.sqdist(spread_rows(len(points), _FEWEST_ROWS_TRIED)), eps)
+    return int(np.clip(_LANDMARKS_NEAR / share, _FEWEST_LANDMARKS, MOST_LANDMARKS))
+
+
 def landmark_graph(
-    points: Points, skeleton: Skeleton, bandwidth: float, n_landmarks: int, *, random_state: Any
+    points: Points,
+    skeleton: Skeleton,
+    bandwidth: float,
+    n_landmarks: int | None,
+    *,
+    random_state: Any,
+    always: np.ndarray | None = None,
 ) -> BuiltGraph:
-    """The graph over landmarks, a stratified sample of the points; its degrees are those of all points."""
-    spec, scale = skeleton.spec, skeleton.scale
-    starts = np.arange(n_landmarks + 1) * len(points) // n_landmarks
-    places = starts[:-1] + check_random_state(random_state).randint(0, np.diff(starts))
-    rows = np.sort(cKDTree(points.box, leafsize=8).indices[places])
-    sums = skeleton.engine(points).row_sums(np.array([bandwidth]), rows)
+    """The graph over landmarks, a stratified sample of the points and ``always``; its degrees are those of all points."""
+    spec, scale, engine = skeleton.spec, skeleton.scale, skeleton.engine(points)
+    rows, some = drawn_landmarks(points, n_landmarks, random_state=random_state, bandwidth=bandwidth, always=always)
+    sums = engine.row_sums(np.array([bandwidth]), rows)
     degrees = (sums + float(spec.self_weights) * own_weight(points.multiplicity, rows))[:, 0]
-    some = points.taken(rows)
     degrees *= 1.0 if some.multiplicity is None else some.multiplicity
     if some.distinct(3) < 3:
         raise ValueError(
             Sentence(
                 "At least three landmarks must be at different places; the {n} drawn are at {found}: raise {n_landmarks}, "
                 "or remove duplicates.",
-                n=n_landmarks,
+                n=len(rows),
                 found=some.distinct(3),
             )
         )

@@ -64,7 +64,8 @@ def extend(
         new = sparse.csr_array(graph.finder.transform(new))
     n, kernel = new.shape[0], graph.kernel
     rho, there = kernel.bandwidths / kernel.bandwidth, on_device(graph.points)
-    eps, tasks = _on_its_device(graph, new) if there else _to_training_points(graph, new, rho)
+    alone = groups is None and graph.n_neighbors is None
+    eps, tasks = _on_its_device(graph, new) if there else _to_training_points(graph, new, rho, alone=alone)
     found = Extension(np.empty((n, values.shape[1])), np.empty(n, dtype=int), np.empty(n, dtype=bool))
     seen = _Seen(rho, kernel.column_weights, values, groups)
     seen = seen.on(graph.points.device) if there else seen
@@ -163,8 +164,8 @@ def _on_its_device(graph: BuiltGraph, new: Any) -> tuple[float, list[_Task]]:
     return in_unit([graph.kernel.bandwidth], unit)[0], [partial(of, part) for part in parts]
 
 
-def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray) -> tuple[float, list[_Task]]:
-    """The bandwidth, and tasks whose squared distances are in the same unit."""
+def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray, *, alone: bool) -> tuple[float, list[_Task]]:
+    """The bandwidth, and tasks whose squared distances are in the same unit; whether these alone say what counts."""
     n, N = new.shape[0], graph.kernel.n_points
     if graph.points is None or graph.finder is not None:
         everyone = np.arange(N)
@@ -179,8 +180,12 @@ def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray) -> tuple[f
     training = training / unit
     new = np.clip(np.asarray(new, dtype=float) / unit, -1e140, 1e140)  # farther is no different from far
     eps = in_unit([graph.kernel.bandwidth], unit)[0]
-    # Beyond a cut-off nothing is seen, and with nearest neighbors nothing but those.
-    far = np.inf if graph.cutoff is None else graph.cutoff * eps * float(rho.max())
+    # Beyond a cut-off nothing is seen.  Without one, what is √2 times as far as the nearest may be weighs nothing beside it.
+    near_enough = far = np.inf
+    if graph.cutoff is not None:
+        near_enough = far = graph.cutoff * eps * float(rho.max())
+    elif alone and graph.kernel.scale is None:
+        near_enough, far = reach(eps), np.sqrt(2.0) * reach(eps)
     order = cKDTree(new, leafsize=_TOGETHER).indices if n > _TOGETHER else np.arange(n)
 
     def of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -189,7 +194,7 @@ def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray) -> tuple[f
         outside = training - np.clip(training, low, high)
         near = np.flatnonzero(np.einsum("nr,nr->n", outside, outside) <= far**2)
         sqdist = cdist(points, training[near], "sqeuclidean")
-        if len(near) == N or (len(near) and (sqdist.min(axis=1) <= far**2).all()):
+        if len(near) == N or (len(near) and (sqdist.min(axis=1) <= near_enough**2).all()):
             return rows, near, sqdist
         return rows, np.arange(N), cdist(points, training, "sqeuclidean")  # for the nearest of those out of reach
 
