@@ -111,7 +111,7 @@ def least_distortion(
         replace(m, share=float(np.interp(np.log(m.bandwidth), np.log(bandwidths), share))) for m in minima_of(curve, bound)
     )
     bandwidth, status = choose(curve, minima, rule=rule, bound=bound)
-    if status is Status.UPPER_END:  # that end is the bound itself
+    if status in (Status.AT_BOUND, Status.UPPER_END):  # that end is the bound itself
         bandwidth = bound
         curve = curve.joined(Curve(np.array([bound]), refined(np.array([bound]))))
     everyone = math.isclose(total_of(curve.weights, len(sample)), n_points)

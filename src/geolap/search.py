@@ -29,6 +29,8 @@ __all__ = [
 STEPS_PER_OCTAVE = 4
 # Tolerance of refined minima in log ε, and the tolerance where the curve itself is estimated.
 TOLERANCE, ROUGH_TOLERANCE = 0.005, 0.01
+# A minimum beyond the bound by no more than this factor is one at the bound.
+_JUST_BEYOND = 1.5
 # Ripples of the curve below this are rounding errors, not minima.
 _RIPPLE = 1e-9
 
@@ -261,8 +263,10 @@ def choose(
         return float(curve.bandwidths[lowest]), Status.FLAT
     if candidates and lowest not in (inside[0], inside[-1]):
         return min(candidates, key=lambda m: m.score).bandwidth, Status.FLAT
-    status = Status.UPPER_END if 2 * lowest >= inside[0] + inside[-1] else Status.LOWER_END
-    return float(curve.bandwidths[lowest]), status
+    if 2 * lowest < inside[0] + inside[-1]:
+        return float(curve.bandwidths[lowest]), Status.LOWER_END
+    turns = any(m.clear and bound < m.bandwidth <= _JUST_BEYOND * bound for m in minima)
+    return float(curve.bandwidths[lowest]), Status.AT_BOUND if turns else Status.UPPER_END
 
 
 def _is_lower(curve: Curve, k: int, bandwidth: float) -> bool:

@@ -71,6 +71,9 @@ class Status(Told):
         "The curve falls toward the lower end of the range, where most points have no neighbors: no local scale was "
         "found. Look for duplicates or quantized features."
     )
+    AT_BOUND = Sentence(
+        "The minimum is at the bound on locality: the curve turns just beyond it, where neighborhoods are no longer small."
+    )
     UPPER_END = Sentence(
         "The curve falls toward the upper end of the range: no minimum below the bound on locality. Raise {max_share} to "
         "look further, and distrust what it finds there."
@@ -87,7 +90,7 @@ class Status(Told):
 
 
 # Where the search ended at a minimum.
-TURNING = (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE)
+TURNING = (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE, Status.AT_BOUND)
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ _ADVICE = {
         "Remove duplicates and ask again",
         "X = sorted(set(map(tuple, X)))\nprint(geolap.select_bandwidth(X).explain())",
     ),
+    Status.AT_BOUND: Advice(_USE, " for {}: D turns just beyond the bound on locality.", *_EVERY_RULE),
     Status.UPPER_END: Advice("", " is only a bound: no minimum was found below it for {}.", *_LOOK_FURTHER),
     Status.FALLS_APART: Advice(
         "",
