@@ -192,17 +192,14 @@ class _Walk:
 
         With ``plane`` only the part along the tangent plane counts, which is found after half of the steps.
         """
-        there = np.zeros((len(starts), len(rows) + 1))
+        there, squares = np.zeros((len(starts), len(rows) + 1)), np.zeros(len(self._X))
+        full = any(isinstance(R, np.ndarray) for R in rows)
         for i, start in enumerate(starts):
             along = self._principal(rows[max(len(rows) // 2, 1) - 1], i)[1][:dim].T if plane else None
-            everywhere = None
-            for t, R in enumerate(rows, start=1):
-                if isinstance(R, np.ndarray):
-                    everywhere = self._squares(start, along) if everywhere is None else everywhere
-                    there[i, t] = R[i] @ everywhere
-                else:
-                    j, p = row_entries(R, i)
-                    there[i, t] = p @ self._squares(start, along, j)
+            steps = [(slice(None), R[i]) if isinstance(R, np.ndarray) else row_entries(R, i) for R in rows]
+            j = None if full else np.unique(np.concatenate([reached for reached, _ in steps]))
+            squares[slice(None) if j is None else j] = self._squares(start, along, j)
+            there[i, 1:] = [p @ squares[reached] for reached, p in steps]
         times = None if self._rho2 is None else [self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])]
         return self._over_time(list(there.T), times, dim)
 

@@ -67,11 +67,11 @@ _MOST_FILL_WORK, _PILOT = 4e9, 4000
 # Vectors of a block, at least and at most, and blocks that hold as many vectors as are wanted; blocks at most, and those
 # before convergence is first looked for, beyond the vectors that are wanted.
 _BLOCK, _BLOCKS_OF_WANTED = (12, 48), 8
-_MOST_BLOCKS, _FIRST_LOOK = 60, 4
+_MOST_BLOCKS, _FIRST_LOOK = 120, 4
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
 _SAME, _ROUNDING = 1e-10, 1e-13
 # Rows of a full matrix that are looked at together, and parts of it that threads multiply.
-_ROWS_AT_ONCE, _PARTS = 64, 8
+_ROWS_AT_ONCE, _PARTS = 64, 4
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
 
@@ -493,7 +493,7 @@ def _block_lanczos(product: _Product, n: int, k: int, known: np.ndarray, top: fl
             # Digits grow in proportion to steps, or faster.
             rate = (digits - last[1]) / (size // b - last[0])
             ahead = (-np.log10(_WANTED) - digits) / rate if rate > 0 else np.inf
-            if last[0] and ahead > most // b:
+            if 2 * size > most and ahead > most // b:
                 return None
             last, look = (size // b, digits), look + int(np.clip(0.8 * ahead, 1, look))
     return None
