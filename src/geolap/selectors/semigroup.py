@@ -33,6 +33,8 @@ __all__ = ["Semigroup"]
 
 # Rows of P_ε that are made together, and columns that are compared, which stand for all.
 _ROWS, _COLUMNS = 256, 1000
+# With more points, one probe is enough to refine a minimum.
+_MANY = 5000
 
 
 @dataclass(eq=False, repr=False)
@@ -79,7 +81,7 @@ class Semigroup(BandwidthSelector):
 
         weights = weights_at(points.multiplicity, sample)
         grid = search_grid(engine, engine.nearest(sample), points.total, weights)
-        curve = refine(Curve(grid, errors(grid), weights), errors)
+        curve = refine(Curve(grid, errors(grid), weights), errors, sparing=len(points) > _MANY)
         return least_of(curve, "semigroup", random_state=random_state, ends=False)
 
 
