@@ -36,7 +36,7 @@ __all__ = ["least_distortion"]
 
 # Evaluation points are enough when 95 % of resamples choose within this factor of one another, or lose no more than this
 # share of D by their choice.
-_PRECISE, _LOSS = 1.1, 0.004
+_PRECISE, _LOSS = 1.1, 0.003
 # Share of the resamples that the interval holds; more where they decided when to stop, which made them agree by chance.
 _LEVEL, _LEVEL_STOPPED = 0.95, 0.99
 # Their number grows at least by the first factor, to see whether a minimum is one by the second, at most by the third.
