@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist
 
@@ -49,6 +50,7 @@ def test_lobpcg_with_local_scales():
 
 def test_lanczos_takes_over_where_lobpcg_fails_or_is_missing(graph, monkeypatch):
     monkeypatch.setattr(spectrum, "_POINTS_FOR_LOBPCG", 1000)
+    monkeypatch.setattr(spectrum, "_few_fill_ins", lambda *args: False)
     expected = smooth_spectrum(graph, 3, solver="lanczos").vectors
     monkeypatch.setattr(spectrum, "has_multigrid", lambda: False)
     np.testing.assert_array_equal(smooth_spectrum(graph, 3).vectors, expected)
@@ -57,6 +59,42 @@ def test_lanczos_takes_over_where_lobpcg_fails_or_is_missing(graph, monkeypatch)
     monkeypatch.setattr(spectrum, "has_multigrid", lambda: True)
     monkeypatch.setattr(spectrum, "smallest_by_multigrid", lambda *args, **kwargs: None)
     np.testing.assert_array_equal(smooth_spectrum(graph, 3).vectors, expected)
+
+
+def test_sparse_graphs_in_few_dimensions_are_factorized(monkeypatch):
+    monkeypatch.setattr(spectrum, "_MOST_FILL_WORK", 1e8)
+    rng = np.random.default_rng(0)
+    plane, cloud = (
+        kernel_graph(neighbors.nearest_pairs(rng.random((2500, r)), 10), eps) for r, eps in ((2, 0.04), (6, 0.5))
+    )
+    assert spectrum._few_fill_ins(plane.symmetric(), 1.0)
+    assert not spectrum._few_fill_ins(cloud.symmetric(), 1.0)
+    found, expected = (smooth_spectrum(plane, 6, solver=solver) for solver in ("auto", "dense"))
+    np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-7 * np.abs(expected.vectors).max())
+
+
+@pytest.mark.parametrize("k", [3, 40])
+def test_block_lanczos_finds_what_lapack_finds(monkeypatch, k):
+    X = make_sphere(900, random_state=0).data * [1.0, 1.3, 1.7]
+    graph = kernel_graph(neighbors.all_pairs(X), 0.3, self_weights=False)
+    expected = smooth_spectrum(graph, k, solver="dense")
+    monkeypatch.setattr(spectrum, "_DIRECT", 0)
+    monkeypatch.setattr(spectrum, "_full", None)
+    found = smooth_spectrum(graph, k, n_jobs=1)
+    np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-6 * np.abs(expected.vectors).max())
+    np.testing.assert_array_equal(smooth_spectrum(graph, k, n_jobs=2).vectors, found.vectors)
+
+
+def test_components_of_a_full_graph_are_those_of_its_edges():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 2)) + 40.0 * rng.integers(0, 5, 300)[:, None]
+    for eps in (0.2, 1.0, 3.0, 20.0):
+        graph = kernel_graph(neighbors.all_pairs(X), eps, self_weights=False)
+        n, labels = connected_components(graph.transition() > 1e-14, directed=False)
+        found = spectrum.graph_components(graph)
+        assert found.max() + 1 == n == len(set(zip(found.tolist(), labels.tolist(), strict=True)))
 
 
 def test_a_chain_is_factorized_where_lanczos_does_not_converge(monkeypatch):

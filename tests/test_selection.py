@@ -47,7 +47,7 @@ FEW = Neighborhoods(1.0, effective=40.0, spanning=2.4, uneven=(3.0, 80.0), growt
 
 @pytest.mark.parametrize("status", list(Status))
 def test_the_verdict_follows_from_status_and_neighborhoods(status):
-    found = status in (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE)
+    found = status in (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE, Status.AT_BOUND)
     surface = replace(SELECTION, status=status, neighborhoods=SURFACE)
     assert surface.trusted == found
     few = replace(surface, neighborhoods=FEW)

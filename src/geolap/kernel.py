@@ -28,8 +28,8 @@ CONVENTIONS = {
     "megaman_radius": (lambda eps: 3.0 * eps, lambda v: v / 3.0),  # where megaman cuts exp(-d²/ε²) off
 }
 
-# exp(-34) = 2e-15: added to 1, a weight this small is nearly rounded away.
-_NEGLIGIBLE_EXPONENT = 34.0
+# exp(-40) = 4e-18: added to 1, a weight this small is rounded away.
+_NEGLIGIBLE_EXPONENT = 40.0
 # Below exp(-700) exponentials become subnormal, which is slow and useless.
 LOWEST_EXPONENT = -700.0
 # k squarings multiply the relative rounding error by 2^k; after 16 it is 1e-11.
