@@ -73,7 +73,8 @@ def test_distances_say_what_points_say(seed, n, r, dim, copies):
     X = rng.standard_normal((n, r)) * 10.0 ** rng.uniform(-3, 3)
     X = np.vstack([X, X[:copies]])
     D = cdist(X, X)
-    bandwidths = D.max() * np.array([0.1, 0.2, 0.5])
+    # Where one neighbor carries all weight, a second direction is lost in the rounding of squares, also from points.
+    bandwidths = D.max() * np.array([0.1 if dim == 1 else 0.2, 0.3, 0.5])
     expected = geolap.distortion(X, bandwidths, working_dim=dim).mean
     for points in (D, without_coordinates(D)):
         found = geolap.distortion(points, bandwidths, metric="precomputed", working_dim=dim).mean
