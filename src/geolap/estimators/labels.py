@@ -129,6 +129,8 @@ class _SmoothEstimator(GraphEstimator):
         for name, low in (("n_eigenvectors", 1), ("power", 0), ("penalty", 0)):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), Integral if low == 1 else Real, low=low, open_low=low == 0)
+        if self.n_landmarks is not None:
+            check_number("n_landmarks", self.n_landmarks, Integral, low=3)
 
     def _graphs(self, data: Points, y: Any, known: np.ndarray) -> list[BuiltGraph]:
         """The graphs to weigh: one, unless it is left open which pairs count; both over landmarks, if one is."""

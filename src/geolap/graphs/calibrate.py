@@ -52,7 +52,8 @@ _ROUNDING = 1e-7
 
 def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
     """The graph with its calibration, by which its Laplacian is divided."""
-    joined = np.flatnonzero(graph.density_sums > graph.weights.diagonal() * graph.density)
+    # A point whose density weight vanishes beside the others is one that no walk returns from.
+    joined = np.flatnonzero((graph.density > 0) & (graph.density_sums > graph.weights.diagonal() * graph.density))
     if not points.whole or len(joined) < 3:
         return replace(graph, calibration=_untold(0.0))
     rng, most = np.random.default_rng(0), min(_BATCH * _MOST_BATCHES, len(joined))
