@@ -31,13 +31,6 @@ def expected():
     return answer(TORUS)
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
 @pytest.fixture
 def small_cluster():
     """One that lives in this process, and may be lost."""

@@ -33,13 +33,6 @@ def with_chunks(y):
     return (TORUS, y), (chunks(), da.from_array(y, chunks=700))
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
 @pytest.fixture
 def here():
     """Chunks one after the other, in this thread."""

@@ -18,7 +18,7 @@ from geolap.engines.row_sum_kernel import RUNGS, rung_ladders  # noqa: E402
 @pytest.mark.parametrize("cutoff", [None, 2.5])
 @pytest.mark.parametrize("scaled", [False, True])
 def test_device_engine_equals_the_dense_one(n_features, cutoff, scaled, monkeypatch):
-    monkeypatch.setattr("geolap.engines.device._HELD_CPU", 2**15)  # several chunks
+    monkeypatch.setattr("geolap.engines.device.HELD_CPU", 2**15)  # several chunks
     X = make_hourglass(500, noise=0.02, noise_dims=n_features - 3, random_state=0).data
     X[1] = X[0]
     scale = geolap.LocalScale(np.random.default_rng(0).uniform(0.5, 2, 500), 2.0) if scaled else None

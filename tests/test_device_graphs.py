@@ -23,7 +23,7 @@ def gpu(monkeypatch):
     monkeypatch.setattr("geolap.points.is_on_gpu", on_device)
     monkeypatch.setattr(device_pairs, "_MANY", 300)
     monkeypatch.setattr(device_pairs, "_ROWS", 256)
-    monkeypatch.setattr(device, "_HELD_CPU", 2**17)
+    monkeypatch.setattr(device, "HELD_CPU", 2**17)
 
 
 def relative(ours, theirs):

@@ -85,12 +85,12 @@ def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "b
     return float(converted) if np.ndim(converted) == 0 else converted
 
 
-def gaussian(sqdist: Any, bandwidth: float, *, cutoff: float | None = None, out: np.ndarray | None = None) -> Any:
+def gaussian(sqdist: Any, bandwidth: float, *, cutoff: float | None = None) -> Any:
     """Weights W_ij = exp(−d²/ε²) from squared distances, an array or a tensor; zero beyond ``cutoff``·ε."""
     if hasattr(sqdist, "exp_"):  # on a device
         W = (sqdist * (-1.0 / bandwidth**2)).exp_()
     else:
-        W = np.asarray(np.divide(sqdist, -(bandwidth**2), out=out))
+        W = np.asarray(np.divide(sqdist, -(bandwidth**2)))
         np.exp(W, out=W)
     if cutoff is not None:
         W *= sqdist <= (cutoff * bandwidth) ** 2

@@ -22,12 +22,12 @@ from ..points import in_unit, tensor_in_unit_box
 from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
 from .row_sum_kernel import fused_row_sums, has_fused_kernel
 
-__all__ = ["DeviceEngine", "local_moments", "nearest_squares", "squared_distances"]
+__all__ = ["HELD_CPU", "HELD_GPU", "DeviceEngine", "local_moments", "nearest_squares", "squared_distances"]
 
 # Beyond this many points on a GPU, the fused kernel computes row sums.
 _MANY = 20_000
 # Numbers in one of the large arrays of a tile: 1 GiB on a GPU, 32 MiB on a CPU.
-_HELD_GPU, _HELD_CPU = 2**27, 2**22
+HELD_GPU, HELD_CPU = 2**27, 2**22
 # Squared distances below this share of the squares that they are the difference of are found by differences of points.
 _DIGITS = 1e-4
 # Up to this dimension matrices are fully diagonalized; beyond it, powers of the matrix are used.
@@ -48,7 +48,7 @@ class DeviceEngine(ExactEngine):
     ) -> None:
         self._X, self._unit = tensor_in_unit_box(X)
         self._device = self._X.device
-        self._held = _HELD_CPU if self._device.type == "cpu" else _HELD_GPU
+        self._held = HELD_CPU if self._device.type == "cpu" else HELD_GPU
         self._cutoff, self._scale = cutoff, scale
         self._rho = self._tensor(np.ones(len(self._X)) if scale is None else scale.rho)
 
@@ -198,7 +198,7 @@ def squared_distances(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     size = a[:, None] + b
     sqdist = torch.addmm(size, A, B.T, alpha=-2.0)
     row, column = (sqdist <= size.mul_(_DIGITS)).nonzero(as_tuple=True)
-    held = _HELD_CPU if A.device.type == "cpu" else _HELD_GPU // 4
+    held = HELD_CPU if A.device.type == "cpu" else HELD_GPU // 4
     for some in torch.arange(len(row), device=A.device).split(max(1, held // A.shape[1])):
         sqdist[row[some], column[some]] = (A[row[some]] - B[column[some]]).square().sum(dim=1)
     return sqdist

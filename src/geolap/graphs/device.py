@@ -15,12 +15,10 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from ..engines.device import HELD_CPU, HELD_GPU
 from ..memory import available_memory, require_memory
 
 __all__ = ["DeviceMatrix", "chunks_of", "components_of", "csr_tensor", "free_memory", "held_numbers", "on_host", "tensor_of"]
-
-# Numbers in one of the large arrays of a tile: 1 GiB on a GPU, 32 MiB on a CPU.
-_HELD_GPU, _HELD_CPU = 2**27, 2**22
 
 
 class DeviceMatrix:
@@ -225,7 +223,7 @@ def free_memory(device: Any) -> float:
 
 def held_numbers(device: Any) -> int:
     """Numbers in one of the large arrays of a tile."""
-    return _HELD_CPU if device.type == "cpu" else int(min(_HELD_GPU, max(free_memory(device) / 128.0, 2**20)))
+    return HELD_CPU if device.type == "cpu" else int(min(HELD_GPU, max(free_memory(device) / 128.0, 2**20)))
 
 
 def chunks_of(n: int, width: int, device: Any) -> Iterator[slice]:
