@@ -13,6 +13,7 @@ ROOT = Path(geolap.__file__).parent
 # From the bottom up: a module may import from its own layer and those below.
 LAYERS = [
     {
+        "caching",
         "calibration",
         "choices",
         "chunks",

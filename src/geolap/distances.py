@@ -17,7 +17,7 @@ Up to 5000 points all pairs count.  Beyond, and where a sparse matrix stores som
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from sklearn.metrics import pairwise_distances
 
+from .caching import cached_property
 from .memory import require_memory
 from .multiplicity import weights_at
 from .pairs import ZERO, Pairs

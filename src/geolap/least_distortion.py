@@ -10,10 +10,10 @@ points as the decision needs where minima compete, refine, choose.
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
+from .caching import cached_property
 from .consistency import Consistency, DistortionCurve
 from .multiplicity import quantile_of, total_of, weights_at
 from .neighborhoods import Neighborhoods

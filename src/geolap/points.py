@@ -10,7 +10,6 @@ Points on a GPU (a torch tensor or a CuPy array) and dask arrays stay where they
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from importlib.util import find_spec
 from mmap import mmap
 from typing import Any, Self, TypeAlias
@@ -19,6 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from .caching import cached_property
 from .chunks import computed
 from .multiplicity import checked_multiplicity, total_of, weights_at
 from .threads import one_blas_thread

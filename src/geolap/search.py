@@ -6,10 +6,10 @@ spread over rows separates minima from noise.  Columns where nothing is decided 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from .caching import cached_property
 from .multiplicity import standard_error
 from .selection import Minimum, Status
 

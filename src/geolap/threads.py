@@ -158,9 +158,17 @@ class _OneBlasThread:
         finally:
             held.set()  # better without the limit than waiting forever
 
-    def renewed(self) -> None:
-        """In a forked process: as new, for whoever was inside is not here to leave."""
-        self._lock, self._users = threading.Lock(), 0
+    def steady(self) -> None:
+        """Nobody enters or leaves until `moving`, or until `renewed` in a forked process."""
+        self._lock.acquire()
+
+    def moving(self) -> None:
+        self._lock.release()
+
+    def renewed(self) -> bool:
+        """In a forked process, whether somebody was inside: nobody is here to leave, BLAS stays at one thread."""
+        self._lock, self._users = threading.Lock(), min(self._users, 1)
+        return self._users > 0
 
 
 one_blas_thread = _OneBlasThread()
@@ -168,16 +176,16 @@ one_blas_thread = _OneBlasThread()
 
 def _before_fork() -> None:
     _here.alone = threading.active_count() == 1
+    one_blas_thread.steady()
 
 
 def _in_fork() -> None:
     """Locks that other threads of the parent held would never open here: ours are new, and OpenBLAS takes its own only for
-    several threads."""
-    one_blas_thread.renewed()
+    several threads and to change their number."""
     tqdm.set_lock(threading.RLock())
-    if not _here.alone:
+    if not one_blas_thread.renewed() and not _here.alone:
         _blas().limit(limits=1)
 
 
 if hasattr(os, "register_at_fork"):  # not on every system
-    os.register_at_fork(before=_before_fork, after_in_child=_in_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=one_blas_thread.moving, after_in_child=_in_fork)

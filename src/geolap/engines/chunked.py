@@ -14,7 +14,6 @@ workers.  A cluster that is itself lost is a sentence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +22,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from ..caching import cached_property
 from ..chunks import computed
 from ..kernel import ladder_weights, ladders, reach
 from ..laplacian import density_weights

@@ -14,13 +14,13 @@ Pairs are processed in single precision: one matrix product per tile, relative t
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from ..caching import cached_property
 from ..kernel import gaussian
 from ..threads import Scratch, checkpoint, in_order
 

@@ -10,13 +10,13 @@ thousand points have a full matrix, with zeros beyond the cut-off.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 
+from ..caching import cached_property
 from ..distances import Distances, Metric
 from ..engines.base import NO_NEIGHBORS
 from ..engines.cost import MOST_ENTRIES, graph_memory

@@ -7,12 +7,12 @@ x_i takes the time ε²ρ_i²/4, so displacements are divided by the time that p
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from ..caching import cached_property
 from ..calibration import Calibration
 from ..distances import Distances
 from ..laplacian import Matrix, row_entries, scaled_rows

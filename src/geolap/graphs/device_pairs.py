@@ -8,13 +8,13 @@ first look.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from scipy import sparse
 
+from ..caching import cached_property
 from ..engines.device import squared_distances
 from ..kernel import gaussian
 from ..pairs import ZERO, Pairs

@@ -5,12 +5,12 @@ asked of the rows are first and second moments of the points there, which are pr
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
+from ..caching import cached_property
 from ..points import Points, in_unit
 from ..threads import one_blas_thread
 from .calibrate import Displacements, affords_moments

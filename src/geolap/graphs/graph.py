@@ -12,13 +12,13 @@ same steps between places, and the smooth eigenvectors, the same at all copies o
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
+from ..caching import cached_property
 from ..calibration import Calibration, heat_eigenvalues
 from ..engines.base import NO_NEIGHBORS
 from ..laplacian import (
