@@ -26,6 +26,7 @@ __all__ = [
     "LocalMetrics",
     "SparseEngine",
     "TiledEngine",
+    "check_chunked",
     "engine_for",
     "make_engine",
 ]
@@ -55,7 +56,7 @@ def make_engine(
             "engine='auto', and pass X as a NumPy array."
         )
     if is_chunked(points.given):
-        return _chunked_engine(points, full, scale, pairs)
+        return _chunked_engine(points, full)
     if isinstance(points, Distances) and points.coordinates is None:
         return _engine_of_distances(points, full, scale, pairs)
     if pairs is not None:
@@ -99,12 +100,17 @@ def engine_for(X: Any, *, exact: bool = False) -> str:
     return "tiled" if exact or X.shape[0] <= _MANY else "cells"
 
 
-def _chunked_engine(points: Points, spec: FullSpec, scale: LocalScale | None, pairs: Pairs | None) -> Engine:
-    if spec.engine != "auto" or scale is not None or pairs is not None:
+def check_chunked(spec: FullSpec) -> None:
+    """Refuse what would bring all points of a dask array here."""
+    if spec.engine != "auto" or any(part is not None for part in (spec.n_neighbors, spec.neighbors, spec.local_scale)):
         raise ValueError(
             "A dask array is processed chunk by chunk, with all pairs and one bandwidth; it cannot be combined with an "
             "engine, neighbors or local scales: omit these, or pass X.compute() if that fits in memory."
         )
+
+
+def _chunked_engine(points: Points, spec: FullSpec) -> Engine:
+    check_chunked(spec)
     from .chunked import ChunkedEngine
 
     exact = spec.exact or len(points) <= _MANY

@@ -46,7 +46,7 @@ _FULL = 0.1
 _NO_STEP, _MOST_SPANNING = 1e-6, 100
 # Relative to the size of the data, a bandwidth whose square is far above rounding.
 _FAR_ABOVE_ROUNDING = 1e-4
-# Singular values below this share of the largest are rounding.
+# Singular values below this share of the largest, and steps below this share of ε, are rounding.
 _ROUNDING = 1e-7
 
 
@@ -73,7 +73,7 @@ def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
         return replace(graph, calibration=_untold(share))
     along, through = (walk.rates(first, rows, seen, plane=plane) for plane in (True, False))
     step = float(along[:, 0].mean())
-    if not step > 0:  # all are joined with points at the same place
+    if not step > _ROUNDING**2:  # all are joined with points at the same place
         return replace(graph, calibration=_untold(share))
     plane = step < (1.0 - _NOISE) * through[:, 0].mean()
     everywhere, steps = walk.by_moments and not plane, len(rows)

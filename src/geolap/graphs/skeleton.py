@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from ..distances import Distances, given_pairs
-from ..engines import Engine, make_engine
+from ..engines import Engine, check_chunked, make_engine
 from ..engines.cost import graph_memory, neighbor_entries
 from ..laplacian import LocalScale
 from ..memory import require_memory
 from ..pairs import Pairs
-from ..points import Points
+from ..points import Points, is_chunked
 from ..scale import resolve_scale
 from ..specification import FullSpec, GraphSpec
 from .neighbors import fitted_neighbors, nearest_pairs
@@ -54,6 +54,8 @@ class Skeleton:
 def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) -> Skeleton:
     """Find the pairs and scales that a specification defines."""
     full = spec.filled()
+    if is_chunked(points.given):
+        check_chunked(full)
     scale = resolve_scale(points, full.local_scale, random_state=random_state, n_jobs=full.n_jobs)
     if full.neighbors is not None:
         features = points.features if isinstance(points, Distances) else points.host
