@@ -46,8 +46,10 @@ _FULL = 0.1
 _NO_STEP, _MOST_SPANNING = 1e-6, 100
 # Relative to the size of the data, a bandwidth whose square is far above rounding.
 _FAR_ABOVE_ROUNDING = 1e-4
-# Singular values below this share of the largest, and steps below this share of ε, are rounding.
+# Singular values below this share of the largest are rounding.
 _ROUNDING = 1e-7
+# Coordinates found from distances are off by 1e-8 of the data's size, and squares of steps by this.
+_SAME_PLACE = 1e-15
 
 
 def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
@@ -73,18 +75,18 @@ def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
         return replace(graph, calibration=_untold(share))
     along, through = (walk.rates(first, rows, seen, plane=plane) for plane in (True, False))
     step = float(along[:, 0].mean())
-    if not step > _ROUNDING**2:  # all are joined with points at the same place
+    if not step * walk.eps**2 > _SAME_PLACE:  # all are joined with points at the same place
         return replace(graph, calibration=_untold(share))
     plane = step < (1.0 - _NOISE) * through[:, 0].mean()
     everywhere, steps = walk.by_moments and not plane, len(rows)
     rates, steady = (along, _STEADY_IN_PLANE) if plane else (through, _STEADY)
     if everywhere:
-        rates = walk.rates_of_all(steps, seen)[joined]
+        rates = walk.rates_of_all(joined, steps, seen)
     rate = rates.mean(axis=0)
     while steps < (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) and rate[-1] >= steady * rate[1]:
         steps *= 2
         if everywhere:
-            rates = walk.rates_of_all(steps, seen)[joined]
+            rates = walk.rates_of_all(joined, steps, seen)
         else:
             rows = walk.longer(first, rows)
             rates = walk.rates(first, rows, seen, plane=plane)
@@ -120,13 +122,13 @@ class _Walk:
     def __init__(self, graph: KernelGraph, points: Points) -> None:
         self.is_sparse: bool = sparse.issparse(graph.weights)
         self._graph, self._points, self._X = graph, points, points.box
-        self._eps = in_unit([graph.bandwidth], points.unit)[0]
+        self.eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
         self._inverse = 1.0 / np.where(graph.density_sums > 0, graph.density_sums, 1.0)
         W: Any = graph.weights
         self.by_walkers = self.is_sparse and W.nnz > max(_MOST_ENTRIES, _MANY_EDGES * graph.n_points)
         # Squares of displacements from sums over coordinates: for all points at the price of some.
-        few = affords_moments(self._X.shape[1], self._eps)
+        few = affords_moments(self._X.shape[1], self.eps)
         exact = not isinstance(points, Distances) or points.coordinates is not None
         self.by_moments = few and exact and not self.by_walkers and graph.multiplicity is None
 
@@ -211,9 +213,11 @@ class _Walk:
         X = self._X if j is None else self._X[j]
         return np.square((X - self._X[start]) @ along).sum(axis=1)
 
-    def rates_of_all(self, steps: int, dim: int) -> np.ndarray:
-        """The same of all points (N, steps): Σ_j P^t_ij ‖x_j − x_i‖² follows from the means of x and ‖x‖² after t steps."""
-        return self._over_time(*self._all.after(steps, self._after_step), dim)
+    def rates_of_all(self, joined: np.ndarray, steps: int, dim: int) -> np.ndarray:
+        """The same of all points that are joined with others (n, steps): Σ_j P^t_ij ‖x_j − x_i‖² follows from the means of x
+        and ‖x‖² after t steps."""
+        there, rho2 = self._all.after(steps, self._after_step)
+        return self._over_time([each[joined] for each in there], rho2 and [each[joined] for each in rho2], dim)
 
     @cached_property
     def _all(self) -> "Displacements":
@@ -227,7 +231,7 @@ class _Walk:
 
     def _over_time(self, there: Sequence[np.ndarray], rho2: list[np.ndarray] | None, dim: int) -> np.ndarray:
         """What mean squares (steps + 1, n) grow by over that of diffusion, in a time that goes with ρ² before each step."""
-        time = 0.5 * dim * self._eps**2 * (1.0 if rho2 is None else np.column_stack(rho2))
+        time = 0.5 * dim * self.eps**2 * (1.0 if rho2 is None else np.column_stack(rho2))
         return np.diff(np.column_stack(there), axis=1) / time
 
     def _principal(self, R: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:

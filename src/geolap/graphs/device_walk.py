@@ -36,11 +36,11 @@ class DeviceWalk:
         self._W: DeviceMatrix = W
         self.is_sparse = self._W.is_partial
         self._X, unit = points.there
-        self._eps = in_unit([graph.bandwidth], unit)[0]
+        self.eps = in_unit([graph.bandwidth], unit)[0]
         self._rho2 = None if graph.scale is None else self._W.tensor(graph.scale.rho**2)
         self._inverse = self._W.tensor(1.0 / np.where(graph.density_sums > 0, graph.density_sums, 1.0))
         self._density = self._W.tensor(graph.density)
-        self.by_moments = affords_moments(self._X.shape[1], self._eps)
+        self.by_moments = affords_moments(self._X.shape[1], self.eps)
         self._no_step, self._most_spanning, self._rounding = no_step, most_spanning, rounding
 
     def rows(self, starts: np.ndarray, steps: int) -> list[_Reached]:
@@ -89,10 +89,10 @@ class DeviceWalk:
         rho2 = None if self._rho2 is None else [self._rho2[at], *(R.p @ self._rho2[R.columns] for R in rows[:-1])]
         return self._over_time(there, rho2, dim)
 
-    def rates_of_all(self, steps: int, dim: int) -> np.ndarray:
+    def rates_of_all(self, joined: np.ndarray, steps: int, dim: int) -> np.ndarray:
         """As in `geolap.graphs.calibrate`."""
         there, rho2 = self._all.after(steps, lambda values: self._W.product((values * self._density).T).T * self._inverse)
-        return self._over_time(torch.stack(there, dim=1), rho2, dim)
+        return self._over_time(torch.stack(there, dim=1), rho2, dim)[joined]
 
     @cached_property
     def _all(self) -> Displacements:
@@ -100,7 +100,7 @@ class DeviceWalk:
         return Displacements(X, torch.vstack([X, X.square().sum(dim=0, keepdim=True), *rho2]))
 
     def _over_time(self, there: torch.Tensor, rho2: list[torch.Tensor] | None, dim: int) -> np.ndarray:
-        time = 0.5 * dim * self._eps**2 * (1.0 if rho2 is None else torch.stack(rho2, dim=1))
+        time = 0.5 * dim * self.eps**2 * (1.0 if rho2 is None else torch.stack(rho2, dim=1))
         return on_host(there.diff(dim=1) / time)
 
     def _directions(self, R: _Reached, dim: int) -> np.ndarray:
