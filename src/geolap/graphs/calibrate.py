@@ -73,15 +73,12 @@ def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
         seen, share, near = _directions(walk, first, rows, n_values)
     if seen is None:
         return replace(graph, calibration=_untold(share))
-    along, through = (walk.rates(first, rows, seen, plane=plane) for plane in (True, False))
-    step = float(along[:, 0].mean())
+    step, through = (float(walk.rates(first, rows, seen, plane=plane, steps=1).mean()) for plane in (True, False))
     if not step * walk.eps**2 > _SAME_PLACE:  # all are joined with points at the same place
         return replace(graph, calibration=_untold(share))
-    plane = step < (1.0 - _NOISE) * through[:, 0].mean()
-    everywhere, steps = walk.by_moments and not plane, len(rows)
-    rates, steady = (along, _STEADY_IN_PLANE) if plane else (through, _STEADY)
-    if everywhere:
-        rates = walk.rates_of_all(joined, steps, seen)
+    plane = step < (1.0 - _NOISE) * through
+    everywhere, steady, steps = walk.by_moments and not plane, _STEADY_IN_PLANE if plane else _STEADY, len(rows)
+    rates = walk.rates_of_all(joined, steps, seen) if everywhere else walk.rates(first, rows, seen, plane=plane)
     rate = rates.mean(axis=0)
     while steps < (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) and rate[-1] >= steady * rate[1]:
         steps *= 2
@@ -134,14 +131,17 @@ class _Walk:
 
     def rows(self, starts: np.ndarray, steps: int) -> list[Matrix]:
         """Rows of P, P², …, from the starts (n,): exactly, or on large graphs as the places of many walkers."""
-        n, N = len(starts), self._graph.n_points
         if self.by_walkers:
             return self._walked(starts, steps)
         if not self.is_sparse:
             one = self._graph.weights[starts] * np.multiply.outer(self._inverse[starts], self._graph.density)
             return self.continued([one], steps)
-        own = sparse.csr_array((np.ones(n), starts, np.arange(n + 1)), shape=(n, N))
-        return self.continued([own], steps + 1)[1:]
+        return self.continued([self._P[starts]], steps)
+
+    @cached_property
+    def _P(self) -> Any:
+        """The transition matrix of a sparse graph."""
+        return scaled_rows(self._graph.weights.astype(float, copy=False), rows=self._inverse, columns=self._graph.density)
 
     @cached_property
     def _sums(self) -> np.ndarray:
@@ -165,7 +165,7 @@ class _Walk:
         while len(rows) < steps:
             R: Any = rows[-1]
             if sparse.issparse(R):
-                R = scaled_rows(scaled_rows(R, columns=self._inverse) @ self._graph.weights, columns=self._graph.density)
+                R = R @ self._P
                 R = R.toarray() if R.nnz > _FULL * R.shape[0] * R.shape[1] else R
             else:
                 R = ((R * self._inverse) @ self._graph.weights) * self._graph.density  # W is symmetric
@@ -184,25 +184,25 @@ class _Walk:
 
     def singular_values(self, starts: np.ndarray, R: Matrix, n_values: int) -> np.ndarray:
         """Of the points about each start, weighted by the probability that the walk is there (n, n_values)."""
-        values = np.zeros((len(starts), n_values))
-        for i, own in enumerate(values):
-            found = self._principal(R, i)[0][: len(own)]
-            own[: len(found)] = found
-        return values
+        found = self._principal(R)[0][:, :n_values]
+        return np.pad(found, ((0, 0), (0, n_values - found.shape[1])))
 
-    def rates(self, starts: np.ndarray, rows: list[Matrix], dim: int, *, plane: bool = False) -> np.ndarray:
-        """Mean square displacement in each step (n, steps) over that of diffusion in ``dim`` directions.
+    def rates(
+        self, starts: np.ndarray, rows: list[Matrix], dim: int, *, plane: bool = False, steps: int | None = None
+    ) -> np.ndarray:
+        """Mean square displacement in each step (n, steps), all by default, over that of diffusion in ``dim`` directions.
 
-        With ``plane`` only the part along the tangent plane counts, which is found after half of the steps.
+        With ``plane`` only the part along the tangent plane counts, which is found after half of the rows.
         """
+        half, rows = rows[max(len(rows) // 2, 1) - 1], rows[:steps]
         there, squares = np.zeros((len(starts), len(rows) + 1)), np.zeros(len(self._X))
         full = any(isinstance(R, np.ndarray) for R in rows)
-        for i, start in enumerate(starts):
-            along = self._principal(rows[max(len(rows) // 2, 1) - 1], i)[1][:dim].T if plane else None
-            steps = [(slice(None), R[i]) if isinstance(R, np.ndarray) else row_entries(R, i) for R in rows]
-            j = None if full else np.unique(np.concatenate([reached for reached, _ in steps]))
+        last = rows if self.by_walkers else rows[-2:]  # what the walk reaches it reaches again two steps later
+        planes = self._principal(half)[1][:, :dim].mT if plane else [None] * len(starts)
+        for i, (start, along) in enumerate(zip(starts, planes, strict=True)):
+            j = None if full else np.unique(np.concatenate([row_entries(R, i)[0] for R in last]))
             squares[slice(None) if j is None else j] = self._squares(start, along, j)
-            there[i, 1:] = [p @ squares[reached] for reached, p in steps]
+            there[i, 1:] = [p @ squares[reached] for reached, p in (_entries(R, i) for R in rows)]
         times = None if self._rho2 is None else [self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])]
         return self._over_time(list(there.T), times, dim)
 
@@ -211,7 +211,8 @@ class _Walk:
         if along is None:
             return self._points.sqdist(np.array([start]), j)[0]
         X = self._X if j is None else self._X[j]
-        return np.square((X - self._X[start]) @ along).sum(axis=1)
+        Y = X @ along - self._X[start] @ along
+        return np.einsum("nd,nd->n", Y, Y)
 
     def rates_of_all(self, joined: np.ndarray, steps: int, dim: int) -> np.ndarray:
         """The same of all points that are joined with others (n, steps): Σ_j P^t_ij ‖x_j − x_i‖² follows from the means of x
@@ -234,22 +235,35 @@ class _Walk:
         time = 0.5 * dim * self.eps**2 * (1.0 if rho2 is None else np.column_stack(rho2))
         return np.diff(np.column_stack(there), axis=1) / time
 
-    def _principal(self, R: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:
-        """Singular values, largest first, and directions (k, r) of the points about one start."""
+    def _principal(self, R: Matrix) -> tuple[np.ndarray, np.ndarray]:
+        """Singular values (n, k), largest first, and directions (n, k, r) of the points about each start."""
+        about = [self._about(R, i) for i in range(R.shape[0])]
+        most = max(len(Z) for Z in about)
+        wide = most < self._X.shape[1]
+        Z = np.zeros((len(about), most, self._X.shape[1])) if wide else None
+        if Z is not None:  # rows of zeros change nothing
+            for own, found in zip(Z, about, strict=True):
+                own[: len(found)] = found
+        squares, vectors = np.linalg.eigh(np.stack([each.T @ each for each in about]) if Z is None else Z @ Z.mT)
+        values, vectors = np.sqrt(np.maximum(squares[:, ::-1], 0.0)), vectors[:, :, ::-1].mT
+        if Z is None:
+            return values, vectors
+        rounding = values <= _ROUNDING * values[:, :1]  # fewer points than directions
+        return values, np.where(rounding[:, :, None], 0.0, vectors @ Z / np.where(rounding, 1.0, values)[:, :, None])
+
+    def _about(self, R: Matrix, i: int) -> np.ndarray:
+        """Points reached from one start about their mean, times the roots of their probabilities."""
         j, p = row_entries(R, i)
         heavy = p > _NO_STEP * p.max()
         if self._X.shape[1] > _MOST_SPANNING < heavy.sum():
             heavy = np.argpartition(-p, _MOST_SPANNING)[:_MOST_SPANNING]
         j, p = j[heavy], p[heavy] / p[heavy].sum()
-        Z = (self._X[j] - p @ self._X[j]) * np.sqrt(p)[:, None]
-        wide = len(Z) < Z.shape[1]
-        squares, vectors = np.linalg.eigh(Z @ Z.T if wide else Z.T @ Z)
-        values = np.sqrt(np.maximum(squares[::-1], 0.0))
-        directions = vectors[:, ::-1].T
-        if not wide:
-            return values, directions
-        rounding = values <= _ROUNDING * values[0]  # fewer points than directions
-        return values, np.where(rounding, 0.0, (directions @ Z).T / np.where(rounding, 1.0, values)).T
+        return (self._X[j] - p @ self._X[j]) * np.sqrt(p)[:, None]
+
+
+def _entries(R: Matrix, i: int) -> tuple[Any, np.ndarray]:
+    """Which entries of a row may differ from zero, and those."""
+    return (slice(None), R[i]) if isinstance(R, np.ndarray) else row_entries(R, i)
 
 
 def affords_moments(n_features: int, eps: float) -> bool:

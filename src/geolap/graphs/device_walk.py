@@ -73,11 +73,14 @@ class DeviceWalk:
             squares = np.linalg.eigvalsh(self._squares(R)[0])[:, : -n_values - 1 : -1]
         return np.sqrt(np.maximum(np.pad(squares, ((0, 0), (0, n_values - squares.shape[1]))), 0.0))
 
-    def rates(self, starts: np.ndarray, rows: list[_Reached], dim: int, *, plane: bool = False) -> np.ndarray:
+    def rates(
+        self, starts: np.ndarray, rows: list[_Reached], dim: int, *, plane: bool = False, steps: int | None = None
+    ) -> np.ndarray:
         """As in `geolap.graphs.calibrate`."""
         X, at = self._X, self._index(starts)
-        there = torch.zeros((len(starts), len(rows) + 1), dtype=torch.float64, device=X.device)
         along = tensor_of(self._directions(rows[max(len(rows) // 2, 1) - 1], dim), X.device) if plane else None
+        rows = rows[:steps]
+        there = torch.zeros((len(starts), len(rows) + 1), dtype=torch.float64, device=X.device)
         for t, R in enumerate(rows, start=1):
             Y = X[R.columns]
             if along is None:
