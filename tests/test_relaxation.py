@@ -7,6 +7,7 @@ from scipy.spatial.distance import pdist
 from sklearn.exceptions import ConvergenceWarning
 
 import geolap
+from geolap.estimators import relaxation
 from geolap.estimators.frames import local_frames
 
 
@@ -103,12 +104,16 @@ def test_steps_are_as_long_as_geodesics(dome, dome_graph):
     assert abs(ratio.mean() - 1) < 0.002
 
 
-def test_tensors_are_relaxed_where_they_are(dome, dome_graph):
+@pytest.mark.parametrize("where", ["by NumPy", "as on a GPU"])
+def test_tensors_are_relaxed_as_arrays_are(dome, where, monkeypatch):
     torch = pytest.importorskip("torch")
+    if where == "as on a GPU":
+        monkeypatch.setattr(relaxation, "_device", lambda Y: Y.device if isinstance(Y, torch.Tensor) else None)
     X = dome.data[:200]
     graph = geolap.GraphLaplacian(0.5).fit(X)
     start = torch.as_tensor(X * [1.0, 1.3, 0.8], dtype=torch.float32)
     found, again = geolap.relax(start, graph, intrinsic_dim=2), geolap.relax(start.numpy(), graph, intrinsic_dim=2)
+    assert isinstance(found.embedding, torch.Tensor)
     assert found.embedding.dtype == start.dtype
     assert found.losses[-1] == pytest.approx(again.losses[-1], rel=0.02)
 

@@ -30,7 +30,7 @@ from scipy.sparse.linalg import splu
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..points import host_array, on_device, real_numbers
+from ..points import host_array, is_on_gpu, on_device, real_numbers
 from ..progress import say, steps
 from ..sentences import Sentence
 from ..shown import Plotted
@@ -216,7 +216,11 @@ class _Moving:
     def map(self, like: Any, unit: float) -> Any:
         """The map in the unit of the data, on the device and in the precision of another."""
         Y = unit * self._Y
-        return Y.to(like.dtype) if on_device(like) else Y.astype(like.dtype)
+        if not on_device(like):
+            return Y.astype(like.dtype)
+        import torch
+
+        return torch.as_tensor(Y).to(like.dtype)
 
     def _turned(self) -> tuple[Any, float]:
         """R_i u_ij (m, s), and the loss."""
@@ -262,8 +266,8 @@ def _on(device: Any) -> tuple[Callable[[np.ndarray], Any], Callable[[sparse.csr_
 
 
 def _device(Y: Any) -> Any:
-    """The device of a tensor; None for an array."""
-    return Y.device if on_device(Y) else None
+    """The GPU of a tensor; None in the memory of the host, where torch's own threads would only wait for each other."""
+    return Y.device if is_on_gpu(Y) else None
 
 
 def _start(Y: np.ndarray, s: int, frames: Frames, device: Any) -> tuple[_Moving, tuple[int, ...]]:
