@@ -74,6 +74,7 @@ class ChunkedEngine:
         self._unit = unit_above(0.5 * np.maximum(high - self._center, self._center - low).max())
         self._spread = float(np.sqrt(2.0 * spread.sum() / (len(self) - 1)))
         self._levels: dict[int, Cells] = {}
+        self._last: tuple[Any, ...] = (None,)
 
     def __len__(self) -> int:
         return self._shape[0]
@@ -116,26 +117,33 @@ class ChunkedEngine:
         if degrees is None and not self.estimates:
             degrees = 1.0 + self.row_sums(bandwidths)
         epsilons = in_unit(bandwidths, self._unit)
-        origin = self._rows(sample)
-        plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True) if degrees is None else ((), ())
         step = max(1, _HELD // (len(sample) * n_moments(self._shape[1])))
         found = []
         for first in range(0, len(epsilons), step):
             some = slice(first, first + step)
             if degrees is None:
-                thinned = [thin for _, _, thin in plans[some]]
-                constant = origin, plans[some], self._cutoff, renormalization, self._seed
-                moments = self._total(_estimated_moments, f"metrics at {len(thinned)} bandwidths", constant)
-            else:
-                thinned = [1] * len(epsilons[some])
-                v = density_weights(degrees[:, some], renormalization=renormalization)
-                known = origin, epsilons[some], self._cutoff
-                moments = self._total(_exact_moments, f"metrics at {len(thinned)} bandwidths", known, values=v)
-            found += [
-                metrics_from(M, eps, working_dim, thinned=thin)
-                for M, eps, thin in zip(moments, epsilons[some], thinned, strict=True)
-            ]
-        return LocalMetrics.joined(found, axis=1, degree_error=np.array(errors) if degrees is None else None)
+                found.append(self._estimated(sample, epsilons[some], working_dim, renormalization))
+                continue
+            v = density_weights(degrees[:, some], renormalization=renormalization)
+            known = self._rows(sample), epsilons[some], self._cutoff
+            moments = self._total(_exact_moments, f"metrics at {len(epsilons[some])} bandwidths", known, values=v)
+            local = [metrics_from(M, eps, working_dim) for M, eps in zip(moments, epsilons[some], strict=True)]
+            found.append(LocalMetrics.joined(local, axis=1))
+        errors = None if degrees is not None else np.concatenate([local.degree_error for local in found])
+        return LocalMetrics.joined(found, axis=1, degree_error=errors)
+
+    def _estimated(self, sample: np.ndarray, epsilons: np.ndarray, dim: int, renormalization: float) -> LocalMetrics:
+        """Metrics by estimated degrees.  The last moments are kept: in more directions the same are asked for again."""
+        key = sample.tobytes(), epsilons.tobytes(), renormalization
+        if self._last[0] != key:
+            origin = self._rows(sample)
+            plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True)
+            constant = origin, plans, self._cutoff, renormalization, self._seed
+            moments = self._total(_estimated_moments, f"metrics at {len(epsilons)} bandwidths", constant)
+            self._last = key, moments, [thin for _, _, thin in plans], np.array(errors)
+        _, moments, thinned, errors = self._last
+        local = [metrics_from(M, eps, dim, thinned=thin) for M, eps, thin in zip(moments, epsilons, thinned, strict=True)]
+        return LocalMetrics.joined(local, axis=1, degree_error=errors)
 
     # Distributing the work.
 
