@@ -28,7 +28,10 @@ def cube(n, d, noise=0.0, seed=0):
         (lambda: make_torus(1000, noise=0.01, noise_dims=5, random_state=0).data, 2),
         (lambda: make_hourglass(1000, noise=0.01, noise_dims=5, random_state=0).data, 2),
         (lambda: make_sphere(1500, noise=0.01, noise_dims=6, dim=3, random_state=0).data, 3),
+        (lambda: make_sphere(500, noise=0.01, noise_dims=5, dim=3, random_state=1).data, 3),  # most points see a fourth
+        (lambda: make_sphere(500, noise=0.01, noise_dims=5, dim=4, random_state=1).data, 4),
         (lambda: swiss_roll(2000, noise=0.3, random_state=0)[0], 2),
+        (lambda: swiss_roll(500, random_state=0)[0], 1),  # at two, the next layer would be near
         (lambda: load_digits().data, 1),
         (lambda: np.random.default_rng(0).standard_normal((1000, 10)), 1),
     ],

@@ -179,7 +179,7 @@ def _directions(
             again = Curve(scan.bandwidths, found.per_point, scan.weights)
             bandwidth, status = choose(again, minima_of(again, bound), rule=rule, bound=bound)
             there = neighborhoods(bandwidth)
-            if status in TURNING and there.vote == more.working_dim:
+            if status in TURNING and more.working_dim in (there.vote, there.directions):
                 return more, found
             seen = there.directions if status in TURNING else None
         if seen == 1:

@@ -24,6 +24,8 @@ _CARRIED = 1.5
 # A vote beyond what growth explains by this factor counts curvature as a dimension; estimates that differ by more than the
 # second disagree.
 _EXPLAINED, _AGREE = 1.2, 1.3
+# On a manifold alone, estimates of its dimension by distances are not above it by more than this.
+_ABOVE = 0.1
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,17 @@ class Neighborhoods:
     def directions(self) -> int | None:
         """Directions that stand out for most points; None where that cannot be told.
 
-        Noise adds to growth and not to directions; so these may be fewer, but not more.
+        Where more stand out than growth explains, as on curved manifolds of few points, growth tells them if the likelihood
+        confirms it; unless both are above it, which is what a manifold that comes near itself does.
         """
+        if not self.resolved or self._voted:
+            return self._voted
+        told, most = round(self.growth), max(self.growth, self.likelihood)
+        return told if told == round(self.likelihood) and most - _ABOVE <= told <= self.vote else None
+
+    @property
+    def _voted(self) -> int | None:
+        """What most points vote for.  Noise adds to growth and not to directions; so these may be fewer, but not more."""
         if not self.resolved or self.share <= 0.5 or self.vote > _EXPLAINED * max(self.growth, 1.0):
             return None
         return self.vote
@@ -85,7 +96,7 @@ class Neighborhoods:
     @property
     def dimension(self) -> int | None:
         """The dimension, where all three estimates agree; None where it cannot be told."""
-        directions = self.directions
+        directions = self._voted
         if directions is None:
             return None
         agree = all(
