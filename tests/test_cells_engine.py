@@ -7,8 +7,9 @@ from scipy.spatial.distance import cdist
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere, make_torus
-from geolap.engines import CellsEngine, DenseEngine, TiledEngine, make_engine
+from geolap.engines import CellsEngine, DenseEngine, TiledEngine, cells, make_engine
 from geolap.engines.gaussian_cells import Boxes, Cells, runs_of
+from geolap.engines.moments import row_moments
 from geolap.laplacian import LocalScale
 from geolap.metric import departure
 from geolap.specification import GraphSpec
@@ -94,6 +95,21 @@ def test_D_is_that_of_the_tiled_engine(dim, r):
     np.testing.assert_allclose(found.drift.mean(axis=0), local.drift.mean(axis=0), rtol=0.03)
     np.testing.assert_allclose(found.effective, local.effective, rtol=0.05)
     assert (found.degree_error < 0.5 * D).all()
+
+
+def test_more_directions_at_the_same_points_are_those_of_a_new_engine(monkeypatch):
+    X = make_torus(2000, noise=0.02, noise_dims=3, random_state=0).data
+    bandwidths, sample = np.array([0.3, 0.6]), np.arange(0, 2000, 20)
+    engine, counted = CellsEngine(X), []
+    monkeypatch.setattr(cells, "row_moments", lambda *args, **more: counted.append(1) or row_moments(*args, **more))
+    engine.local_metrics(sample, bandwidths, working_dim=1)
+    summed = len(counted)
+    found = engine.local_metrics(sample, bandwidths, working_dim=2)
+    assert len(counted) == summed
+    np.testing.assert_array_equal(found.H, CellsEngine(X).local_metrics(sample, bandwidths, working_dim=2).H)
+    other = engine.local_metrics(sample[:50], bandwidths, working_dim=2, renormalization=0.5)
+    plain = CellsEngine(X).local_metrics(sample[:50], bandwidths, working_dim=2, renormalization=0.5)
+    np.testing.assert_array_equal(other.H, plain.H)
 
 
 def test_columns_are_a_sample_only_where_neighborhoods_are_large(monkeypatch):

@@ -88,6 +88,9 @@ def test_estimates_agree_with_the_exact_engine():
     np.testing.assert_allclose(departure(found.H).mean(axis=0), departure(local.H).mean(axis=0), rtol=0.03)
     np.testing.assert_allclose(found.drift.mean(axis=0), local.drift.mean(axis=0), rtol=0.03)
     np.testing.assert_allclose(np.median(found.effective, axis=0), np.median(local.effective, axis=0), rtol=0.05)
+    again = chunked.ChunkedEngine(da.from_array(X, chunks=(6000, 8)), exact=False)
+    again.local_metrics(sample, eps, working_dim=1)  # whose sums serve two directions as well
+    np.testing.assert_array_equal(again.local_metrics(sample, eps, working_dim=2).H, found.H)
 
 
 def test_every_point_is_in_one_cell_and_cells_are_even():

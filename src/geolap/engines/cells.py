@@ -58,8 +58,9 @@ _FEW_SEEN = 0.3
 _FEW_DIMENSIONS = 128
 # In that case, evaluation points in one group, and points whose distances are computed at a time.
 _GROUP, _PIECE = 25, 2**15
-# Evaluation points whose moments are held at once.
-_ROWS = 1024
+# Evaluation points whose moments are held at once; moments of one bandwidth that are kept, since more directions ask for the
+# same again.
+_ROWS, _KEPT = 1024, 2**17
 # To forecast: pieces of adjacent columns and their length, and rows.
 _PIECES_TIMED, _PIECE_TIMED, _FEW_ROWS = 8, 512, (2, 18)
 
@@ -130,6 +131,8 @@ class CellsEngine:
         self._all: Columns | None = None
         self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho, self._m))
         self._known: dict[float, _Degrees] = {}
+        self._kept_of: Any = None
+        self._kept: dict[float, tuple[np.ndarray, float]] = {}
         self._n_jobs = n_jobs
 
     def mean_distance(self) -> float:
@@ -164,10 +167,12 @@ class CellsEngine:
         working_dim: int,
         renormalization: float = 1.0,
     ) -> LocalMetrics:
-        found = []
+        found, places = [], self._place[sample]
+        if self._kept_of != (key := (places.tobytes(), renormalization)):
+            self._kept_of, self._kept = key, {}
         with steps(len(bandwidths), f"metrics at {len(bandwidths)} bandwidths") as bar:
             for eps in in_unit(bandwidths, self._unit):
-                found.append(self._metrics_at(self._place[sample], eps, working_dim, renormalization))
+                found.append(self._metrics_at(places, eps, working_dim, renormalization))
                 bar.update()
         errors = np.array([error for _, error in found])
         return LocalMetrics.joined([local for local, _ in found], axis=1, degree_error=errors)
@@ -208,6 +213,9 @@ class CellsEngine:
 
     def _metrics_at(self, places: np.ndarray, eps: float, dim: int, renormalization: float) -> tuple[LocalMetrics, float]:
         """LocalMetrics of one bandwidth, and the error of the degrees."""
+        if eps in self._kept:
+            moments, thinned = self._kept[eps]
+            return self._metrics_of(moments, places, eps, dim, thinned), self._known[eps].error
         rows, share = self._rows(places, eps)
         sampled, columns = rows.sampled, rows.columns
         targets = self._targets(rows, share)
@@ -314,18 +322,16 @@ class CellsEngine:
             return row_moments(self._X[i], columns, some, far, v, eps, **settings)
 
         tasks = in_order(of, zip(places, rows.runs, rows.reach, strict=True), n_jobs=self._n_jobs, label=None)
-        found = [
-            metrics_from(
-                np.array(list(islice(tasks, len(some)))),
-                eps,
-                dim,
-                rho=self._rho[some],
-                thinned=rows.thinned,
-                own=self._m[some],
-            )
-            for some in np.split(places, range(_ROWS, len(places), _ROWS))  # moments are larger than metrics
-        ]
+        found = []
+        for some in np.split(places, range(_ROWS, len(places), _ROWS)):  # moments are larger than metrics
+            moments = np.array(list(islice(tasks, len(some))))
+            found.append(self._metrics_of(moments, some, eps, dim, rows.thinned))
+        if len(found) == 1 and moments.size <= _KEPT:
+            self._kept[eps] = moments, rows.thinned
         return LocalMetrics.joined(found, axis=0)
+
+    def _metrics_of(self, moments: np.ndarray, places: np.ndarray, eps: float, dim: int, thinned: float) -> LocalMetrics:
+        return metrics_from(moments, eps, dim, rho=self._rho[places], thinned=thinned, own=self._m[places])
 
     def _by_iteration(self, rows: _Rows, eps: float, dim: int, v: np.ndarray) -> LocalMetrics:
         places, sampled, columns = rows.places, rows.sampled, rows.columns
