@@ -1,5 +1,6 @@
 """Results of dask's tasks, wherever they run; a cluster that does not last until they are done is a sentence."""
 
+import warnings
 from concurrent.futures import CancelledError
 from typing import Any
 
@@ -11,7 +12,9 @@ def computed(*tasks: Any) -> tuple[Any, ...]:
     import dask
 
     try:
-        return dask.compute(*tasks)
+        with warnings.catch_warnings():  # what all tasks share, such as cells that stand for the points, is meant to travel
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            return dask.compute(*tasks)
     except Exception as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0][:100].rstrip(".: ")
         if type(error).__name__ == "KilledWorker":
