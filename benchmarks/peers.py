@@ -91,7 +91,7 @@ def memory(what):
 
 
 def labels():
-    print("labels of the hourglass, two classes, 100 known, of a million 1000; the last column is scikit-learn's time over it")
+    print("labels of the hourglass, two classes, 100 known, of a million 1000; the last column: scikit-learn's time over it")
     for n, n_labels in ((5000, 100), (20_000, 100), (10**6, 1000)):
         X = hourglass(n)
         truth = (np.sin(3 * X[:, 0]) + np.sin(3 * X[:, 1]) > 0).astype(int)
