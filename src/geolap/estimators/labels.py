@@ -36,13 +36,13 @@ __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 # Beyond this many points, more eigenvectors take too long.
 _MANY_POINTS = 5000
 _SIZE_OF_MANY = 60
-# Where two graphs are weighed, those of all pairs and those of neighbors: over 26 sets of up to 1500 points with 100 labels,
+# Where two graphs are weighed, those of all pairs and those of neighbors: over 23 sets of up to 1500 points with 100 labels,
 # 18.2 % were wrong with 60 or 200 of all pairs, 19.0 % with 60 of both.
 _MANY_WEIGHED = (1500, 10_000)
 # The points that carry each of them, at most: over 7 sets of 5404 to 6000 points, with 60 of both, 17.5 % were wrong, and
 # 17.6 % with all pairs of all points; 16.5 % with 200 of neighbors.
 _POINTS_OF_WEIGHED = (3000, 20_000)
-# Evaluation points for each ε̂ then, beyond so many points: over the 26 sets, 18.1 % were wrong, and 18.2 % with as many as ε̂
+# Evaluation points for each ε̂ then, beyond so many points: over the 23 sets, 18.1 % were wrong, and 18.2 % with as many as ε̂
 # needs.
 _EVALUATION_POINTS, _FEW_POINTS = 200, 500
 # How sharp probabilities may become.
