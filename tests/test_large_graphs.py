@@ -11,6 +11,7 @@ import geolap
 from geolap.datasets import make_hourglass, make_sphere
 from geolap.distances import _symmetric
 from geolap.graphs import neighbors, spectrum
+from geolap.graphs.extension import extend
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.spectrum import smooth_spectrum
 from geolap.pairs import ZERO
@@ -207,6 +208,25 @@ def test_new_points_are_extended_the_same_alone_and_together(sphere):
         model = geolap.LaplacianEigenmap(bandwidth=0.3, **params).fit(sphere[:3000])
         together = model.transform(new)
         np.testing.assert_allclose(together[::100], np.vstack([model.transform(x[None]) for x in new[::100]]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("params", [{}, {"local_scale": 7}])
+def test_new_points_take_means_of_their_nearest(sphere, params):
+    X, new = sphere[:2000], np.vstack([make_sphere(1500, random_state=5).data, 20.0 * sphere[:10]])
+    built = geolap.GraphLaplacian(0.3, n_neighbors=12, calibrate=False, **params).fit(X)._built
+    values = X[:, :2]
+    found = extend(built, new, values, told=False)
+    sqdist = cdist(new, X, "sqeuclidean")
+    nearest, rho = sqdist.argmin(axis=1), built.kernel.bandwidths / built.kernel.bandwidth
+    near = sqdist <= np.sort(sqdist, axis=1)[:, 11:12]
+    sqdist = np.where(near, sqdist / (rho[nearest][:, None] * rho), np.inf)
+    W = np.exp((sqdist.min(axis=1, keepdims=True) - sqdist) / 0.3**2) * built.kernel.column_weights
+    expected = W @ values / W.sum(axis=1, keepdims=True)
+    within = np.arange(len(new)) < 1500
+    np.testing.assert_allclose(found.means[within], expected[within], rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(found.nearest, nearest)
+    with pytest.warns(UserWarning, match=r"10 of 1510 have none"):
+        extend(built, new, values)
 
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (5, 5), (40, 3)])

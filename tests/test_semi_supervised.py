@@ -8,6 +8,8 @@ from sklearn.semi_supervised import LabelSpreading
 
 import geolap
 from geolap.datasets import load_ssl_book, make_sphere
+from geolap.estimators import labels
+from geolap.graphs.extension import extend
 from geolap.graphs.smooth_regression import SIZES, signs_of, smooth_fit, smooth_functions, weights_of_graphs
 
 # At most so many per cent wrong on the unlabeled points, mean of the 12 splits of 100 labels.
@@ -54,8 +56,10 @@ def test_scores_minimize_the_penalized_squares():
 @pytest.mark.parametrize("name", MOST_WRONG)
 def test_errors_on_the_real_benchmark(name):
     data = load_ssl_book(name)
+    selector = geolap.GeometricConsistency(n_sample=200 if len(data.data) > 500 else "auto", random_state=0)
     graphs = [
-        geolap.GraphLaplacian(n_neighbors=k, calibrate=False, random_state=0).fit(data.data).graph_ for k in (None, 10)
+        geolap.GraphLaplacian(selector, n_neighbors=k, calibrate=False, random_state=0).fit(data.data).graph_
+        for k in (None, 10)
     ]
     # The classifier on every split, from one eigenproblem for each graph.
     some = np.unique(np.concatenate(data.splits))
@@ -245,6 +249,39 @@ def test_graphs_are_weighed_by_leave_one_out():
     new = X[60:80] + 0.01
     parts = {k: each._scores_at(new) for k, each in alone.items()}
     np.testing.assert_allclose(model._scores_at(new), sum(w * parts[k] for k, w in model.graph_weights_.items()), rtol=1e-6)
+
+
+def test_samples_carry_the_graphs_of_many_points(monkeypatch):
+    X, y, _ = two_spheres(300)
+    known = np.flatnonzero(y >= 0)
+    whole = geolap.LaplacianClassifier(random_state=0).fit(X, y)
+    for most in ((200, 400), (200, 600)):
+        monkeypatch.setattr(labels, "_POINTS_OF_WEIGHED", most)
+        model = geolap.LaplacianClassifier(random_state=0, n_jobs=1).fit(X, y)
+        carried = {each.built.n_neighbors: each for each in model._fits}
+        scores = 0.0
+        for k, n_points in zip((None, 10), most, strict=True):
+            built, fit = carried[k].built, carried[k].fit
+            rows = np.arange(600) if built.landmarks is None else built.landmarks
+            assert (built.landmarks is None) == (n_points == 600)
+            assert n_points <= len(rows) <= n_points + len(known)
+            assert np.isin(known, rows).all()
+            alone = geolap.GraphLaplacian(n_neighbors=k, bandwidth=built.kernel.bandwidth, calibrate=False).fit(X[rows])
+            np.testing.assert_allclose(built.kernel.degrees, alone.graph_.degrees)
+            means = extend(alone._built, X, fit.scores).means
+            means[rows] = fit.scores
+            scores = scores + carried[k].weight * means
+        found = scores.argmax(axis=1)
+        found[known] = y[known]
+        np.testing.assert_array_equal(model.transduction_, found)
+        unlabeled = y < 0
+        np.testing.assert_array_equal(model.predict(X[unlabeled]), model.transduction_[unlabeled])
+        assert (model.transduction_ == whole.transduction_).mean() > 0.97
+        again = geolap.LaplacianClassifier(random_state=0, n_jobs=2).fit(X, y)
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    values = np.where(np.isin(np.arange(600), known), X[:, 2], np.nan)
+    regressor = geolap.LaplacianRegressor(random_state=0).fit(X, values)
+    np.testing.assert_allclose(regressor.predict(X), regressor.transduction_)
 
 
 @pytest.mark.parametrize(

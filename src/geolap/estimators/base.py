@@ -287,7 +287,13 @@ class GraphEstimator(Spoken, BaseEstimator):
         )
 
     def _extended(
-        self, X: Any, values: np.ndarray, groups: np.ndarray | None = None, *, built: BuiltGraph | None = None
+        self,
+        X: Any,
+        values: np.ndarray,
+        groups: np.ndarray | None = None,
+        *,
+        built: BuiltGraph | None = None,
+        told: bool = True,
     ) -> Extension:
         """Means of ``values`` over the neighbors of new points X, of a fitted estimator; in its graph, or in another one."""
         if self._built.points is not None:
@@ -297,7 +303,7 @@ class GraphEstimator(Spoken, BaseEstimator):
             new = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X, dtype=float)
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
-        return extend(built or self._built, new, values, groups=groups, n_jobs=self.n_jobs)
+        return extend(built or self._built, new, values, groups=groups, told=told, n_jobs=self.n_jobs)
 
     def _for_workers(self) -> Self:
         """A copy that answers for new points, without the matrix of the graph and what was found of those given."""

@@ -5,7 +5,8 @@ The graph is built over all points, labeled or not; the labels are then fitted b
 
 No one graph is best for labels: where clusters overlap in many dimensions all pairs are (g241c: 13 % errors, 34 % with ten
 neighbors), on thin manifolds neighbors (COIL: 12 % with ten, 23 % over all pairs).  Unless one is asked for, both are tried,
-and count by their leave-one-out errors, as the other settings do.
+and count by their leave-one-out errors, as the other settings do.  All pairs tell what is large, for which some thousand
+points are enough: of more, a sample carries them, while neighbors are those of all points as long as that takes seconds.
 """
 
 import warnings
@@ -19,7 +20,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from ..graphs.build import MOST_LANDMARKS, BuiltGraph, one_of_each
+from ..distances import Distances
+from ..graphs.build import MOST_LANDMARKS, BuiltGraph, drawn_landmarks, one_of_each
 from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions, weights_of_graphs
 from ..multiplicity import total_of, weights_at
 from ..points import Points, chunks_of, is_chunked
@@ -34,16 +36,28 @@ __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 # Beyond this many points, more eigenvectors take too long.
 _MANY_POINTS = 5000
 _SIZE_OF_MANY = 60
+# Where two graphs are weighed, those of all pairs and those of neighbors: over 23 sets of up to 1500 points with 100 labels,
+# 18.2 % were wrong with 60 or 200 of all pairs, 19.0 % with 60 of both.
+_MANY_WEIGHED = (1500, 10_000)
+# The points that carry each of them, at most: over 7 sets of 5404 to 6000 points, with 60 of both, 17.5 % were wrong, and
+# 17.6 % with all pairs of all points; 16.5 % with 200 of neighbors.
+_POINTS_OF_WEIGHED = (3000, 20_000)
+# Evaluation points for each ε̂ then, beyond so many points: over the 23 sets, 18.1 % were wrong, and 18.2 % with as many as ε̂
+# needs.
+_EVALUATION_POINTS, _FEW_POINTS = 200, 500
 # How sharp probabilities may become.
 _SHARPNESS = (1e-2, 1e3)
 # The weight below which a graph is forgotten.
 _NO_WEIGHT = 1e-6
 _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
-        "auto" weighs two graphs, each at its own ε̂, by leave-one-out: all pairs, and the 10 nearest neighbors.  A number of
-        neighbors, None for all pairs, or another parameter that says which pairs count or what ε is, leaves one graph.
+        "auto" weighs two graphs, each at its own ε̂, by leave-one-out: all pairs, and the 10 nearest neighbors.  Of more than
+        3000 points, a stratified sample of as many, and the labeled ones, carry all pairs; of more than 20 000, as many
+        carry neighbors, too.  The others take means of their neighbors there.  A number of neighbors, None for all pairs, or
+        another parameter that says which pairs count or what ε is, leaves one graph, over all points.
 """
 _SETTINGS = """    n_eigenvectors : int, optional
-        p.  By default 5, 20, 60 and, up to 5000 points, 200 are tried.
+        p.  By default 5, 20, 60 and, up to 5000 points, 200 are tried; where two graphs are weighed, 200 up to 1500 points
+        for all pairs, and 10 000 for neighbors.
     power : float, optional
         m.  By default 1, 2 and 4 are tried.
     penalty : float, optional
@@ -104,10 +118,13 @@ class _SmoothEstimator(GraphEstimator):
     def n_unreached_(self) -> int:
         return self._fit.n_unreached
 
-    def _smooth_fit(self, built: BuiltGraph, known: np.ndarray, target: np.ndarray, *, classes: bool) -> SmoothFit:
-        """Fit target (n, C) at the known points by smooth functions on the graph."""
-        sizes = SIZES if built.kernel.n_points <= _MANY_POINTS else tuple(s for s in SIZES if s <= _SIZE_OF_MANY)
+    def _smooth_fit(
+        self, built: BuiltGraph, known: np.ndarray, target: np.ndarray, *, classes: bool, many: int
+    ) -> SmoothFit:
+        """Fit target (n, C) at the known points by smooth functions on the graph, fewer of them for more than ``many``."""
+        sizes = tuple(size for size in SIZES if size <= _SIZE_OF_MANY or built.kernel.n_points <= many)
         sizes = sizes if self.n_eigenvectors is None else (self.n_eigenvectors,)
+        known = known if built.landmarks is None else np.searchsorted(built.landmarks, known)
         fit = smooth_functions(built.kernel, known, max(sizes), n_jobs=self.n_jobs).fit(
             known,
             target,
@@ -133,16 +150,31 @@ class _SmoothEstimator(GraphEstimator):
             check_number("n_landmarks", self.n_landmarks, Integral, low=3)
 
     def _graphs(self, data: Points, y: Any, known: np.ndarray) -> list[BuiltGraph]:
-        """The graphs to weigh: one, unless it is left open which pairs count; both over landmarks, if one is."""
+        """The graphs to weigh: one, unless it is left open which pairs count; both over landmarks, if they are asked for."""
         if self.n_neighbors != "auto":
             return [self._build(data, y, n_landmarks=self.n_landmarks, always=known)]
         chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth == "gc"
         both = chosen and not self._says_which_pairs(data) and data.shape[0] > 2 * NEIGHBORS
-        first = replace(self, n_neighbors=None)._build(data, y, n_landmarks=self.n_landmarks, always=known)
         if not both:
-            return [first]
-        second = replace(self, n_neighbors=NEIGHBORS)._build(carriers(data, first), _at(y, first))
+            return [replace(self, n_neighbors=None)._build(data, y, n_landmarks=self.n_landmarks, always=known)]
+        bandwidth = self.bandwidth
+        if bandwidth == "gc" and data.shape[0] > _FEW_POINTS:
+            bandwidth = GeometricConsistency(n_sample=_EVALUATION_POINTS, random_state=self.random_state)
+        pairs, near = (replace(self, bandwidth=bandwidth, n_neighbors=k) for k in (None, NEIGHBORS))
+        if self.n_landmarks is None and not (isinstance(data, Distances) or data.on_gpu or is_chunked(data.given)):
+            return [
+                one._over_some(data, y, known, most) for one, most in zip((pairs, near), _POINTS_OF_WEIGHED, strict=True)
+            ]
+        first = pairs._build(data, y, n_landmarks=self.n_landmarks, always=known)
+        second = near._build(carriers(data, first), _at(y, first.landmarks))
         return [first, replace(second, landmarks=first.landmarks)]
+
+    def _over_some(self, data: Points, y: Any, known: np.ndarray, most: int) -> BuiltGraph:
+        """The graph over so many points at most, a stratified sample, and those that are known."""
+        if len(data) <= most:
+            return self._build(data, y)
+        rows, some = drawn_landmarks(data, most, random_state=self.random_state, always=known)
+        return replace(self._build(some, _at(y, rows)), landmarks=rows)
 
     def _used(self, data: Points, values: np.ndarray) -> np.ndarray:
         """Which of the known values are used: all, or of more than landmarks may be a stratified sample."""
@@ -169,21 +201,29 @@ class _SmoothEstimator(GraphEstimator):
     def _weighed(self, data: Any, y: Any, known: np.ndarray, target: np.ndarray, *, classes: bool) -> tuple["_Weighed", ...]:
         """Fits of target (n, C) at the known points on every graph that counts, the best first."""
         graphs = self._graphs(data, y, known)
-        if graphs[0].landmarks is not None:
-            known = np.searchsorted(graphs[0].landmarks, known)
-        fits = [self._smooth_fit(built, known, target, classes=classes) for built in graphs]
-        n = total_of(weights_at(graphs[0].kernel.multiplicity, known), len(known))
+        many = _MANY_WEIGHED if len(graphs) > 1 else (_MANY_POINTS,)
+        fits = [self._smooth_fit(g, known, target, classes=classes, many=m) for g, m in zip(graphs, many, strict=True)]
+        n = total_of(weights_at(data.multiplicity, known), len(known))
         weights = weights_of_graphs(fits, n, classes=classes)
         found = [_Weighed(*each) for each in zip(graphs, fits, weights.tolist(), strict=True) if each[2] > _NO_WEIGHT]
         return tuple(sorted(found, key=lambda each: -each.weight))
 
-    def _scores_at(self, X: Any) -> np.ndarray:
-        """f (n, C) at points X: their own for training points, means of neighbors for others."""
-        parts = [(each, self._extended(X, each.fit.scores, built=each.built)) for each in self._fits]
-        scores = sum(each.weight * found.means for each, found in parts)
-        twin, nearest = parts[0][1].twin, parts[0][1].nearest
-        scores[twin] = self._fit.scores[nearest[twin]]
-        return scores
+    def _scores_at(self, X: Any, *, given: bool = False) -> np.ndarray:
+        """f (n, C) at points X: their own for training points, means of neighbors for others.
+
+        ``given``: X is what was given to ``fit``, and a graph over all of it need not be asked.
+        """
+        return sum(
+            each.weight
+            * (each.fit.scores if given and each.built.landmarks is None else self._joined(X, each, told=not given))
+            for each in self._fits
+        )
+
+    def _joined(self, X: Any, each: "_Weighed", *, told: bool) -> np.ndarray:
+        """f (n, C) at points X, by one graph."""
+        found = self._extended(X, each.fit.scores, built=each.built, told=told)
+        found.means[found.twin] = each.fit.scores[found.nearest[found.twin]]
+        return found.means
 
 
 @dataclass(frozen=True)
@@ -195,15 +235,14 @@ class _Weighed:
     weight: float
 
 
-def _at(y: np.ndarray | None, built: BuiltGraph) -> np.ndarray | None:
-    """The entries of those points that carry the graph."""
-    return y if y is None or built.landmarks is None else y[built.landmarks]
+def _at(y: np.ndarray | None, rows: np.ndarray | None) -> np.ndarray | None:
+    """The entries of those points that carry a graph."""
+    return y if y is None or rows is None else y[rows]
 
 
 def _together(fits: Sequence[_Weighed]) -> SmoothFit:
-    """The weighted mean of fits, with the settings of the best."""
-    scores, left_out = (sum(each.weight * getattr(each.fit, name) for each in fits) for name in ("scores", "left_out"))
-    return replace(fits[0].fit, scores=scores, left_out=left_out)
+    """The best fit, with the weighted mean of what all predict where a label is left out."""
+    return replace(fits[0].fit, left_out=np.sum([each.weight * each.fit.left_out for each in fits], axis=0))
 
 
 def _documented(cls: type) -> Any:
@@ -240,7 +279,7 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     n_graph_components_, n_unreached_ : int
         Connected components of the graph, and points in components without a label.
     landmarks_ : ndarray or None
-        Which points carry the graph, ascending; ``graph_`` is theirs.
+        Which points carry ``graph_``, ascending; None if all do.
     <attributes of the graph>
 
     See Also
@@ -282,19 +321,15 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
         times = weights_at(data.multiplicity, known[used])
         self._sharpness = _fitted_sharpness(self._fit.left_out, index[used], np.ones(len(used)) if times is None else times)
         self.classes_, self._given = names, (known, index)
-        if self.landmarks_ is None:
-            found = self._fit.scores.argmax(axis=1)
-            found[known] = index
-            self.transduction_ = names[found]
-        elif (chunks := chunks_of(X)) is not None:
-            self.transduction_ = self._answers("_transduced", chunks, numbered=True)
-        else:
-            self.transduction_ = self._transduced(X)
+        chunks = chunks_of(X)
+        self.transduction_ = (
+            self._transduced(X, whole=True) if chunks is None else self._answers("_transduced", chunks, numbered=True)
+        )
         return self
 
-    def _transduced(self, X: Any, first: int = 0) -> np.ndarray:
-        """Classes of points given to ``fit``, from that row on."""
-        found, (known, index) = self._scores_at(X).argmax(axis=1), self._given
+    def _transduced(self, X: Any, first: int = 0, *, whole: bool = False) -> np.ndarray:
+        """Classes of points given to ``fit``, from that row on, or of the whole of them."""
+        found, (known, index) = self._scores_at(X, given=whole).argmax(axis=1), self._given
         here = slice(*np.searchsorted(known, [first, first + len(found)]))
         found[known[here] - first] = index[here]
         return self.classes_[found]
@@ -339,7 +374,7 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     n_graph_components_, n_unreached_ : int
         Connected components of the graph, and points in components without a known value.
     landmarks_ : ndarray or None
-        Which points carry the graph, ascending; ``graph_`` is theirs.
+        Which points carry ``graph_``, ascending; None if all do.
     <attributes of the graph>
 
     Examples
@@ -371,7 +406,7 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
         fits = self._weighed(data, None, known, (y[known] / unit)[:, None], classes=False)
         self._fits = tuple(replace(each, fit=replace(each.fit, scores=unit * each.fit.scores)) for each in fits)
         self._built, self._fit = self._fits[0].built, _together(self._fits)
-        self.transduction_ = self._fit.scores[:, 0].copy() if self.landmarks_ is None else self.predict(X)
+        self.transduction_ = self._scores_at(X, given=True)[:, 0] if chunks_of(X) is None else self.predict(X)
         return self
 
     @in_chunks

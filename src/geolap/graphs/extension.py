@@ -27,6 +27,8 @@ __all__ = ["Extension", "extend"]
 
 # Distances from new points that a thread holds at once (64 MiB), and new points that look for neighbors together.
 _HELD, _TOGETHER = 2**23, 512
+# The share of a distance that its rounding is below.
+_SLACK = 1e-9
 
 # Answers with rows of the new points, training points that they may see, and squared distances between them.
 _Task = Callable[[], tuple[np.ndarray, Any, Any]]
@@ -52,12 +54,19 @@ class Extension:
 
 
 def extend(
-    graph: BuiltGraph, new: Any, values: np.ndarray, *, groups: np.ndarray | None = None, n_jobs: int | None = None
+    graph: BuiltGraph,
+    new: Any,
+    values: np.ndarray,
+    *,
+    groups: np.ndarray | None = None,
+    told: bool = True,
+    n_jobs: int | None = None,
 ) -> Extension:
     """Means of ``values`` (N, k) over the neighbors of new points.
 
     ``new`` (n, n_features) are checked points, or distances (n, N) to the training points if the graph was built from
-    distances.  With ``groups`` (N,), only neighbors in the group of the nearest count.
+    distances.  With ``groups`` (N,), only neighbors in the group of the nearest count.  A warning tells of points that have
+    none, unless ``told`` is False.
     """
     given = new
     if graph.finder is not None:
@@ -89,7 +98,7 @@ def extend(
         return isolated
 
     isolated = sum(in_order(of, tasks, n_jobs=1 if there else n_jobs, label="extension"))
-    if isolated:
+    if isolated and told:
         warnings.warn(
             f"New points should have training points within reach; {isolated} of {n} have none at bandwidth "
             f"{kernel.bandwidth:.4g} and take the values of the nearest: fit on points like them.",
@@ -187,12 +196,14 @@ def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray, *, alone: 
     elif alone and graph.kernel.scale is None:
         near_enough, far = reach(eps), np.sqrt(2.0) * reach(eps)
     order = cKDTree(new, leafsize=_TOGETHER).indices if n > _TOGETHER else np.arange(n)
+    k = graph.n_neighbors if graph.n_neighbors is not None and graph.n_neighbors < N else None
 
     def of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         points = new[rows]
         low, high = points.min(axis=0), points.max(axis=0)
         outside = training - np.clip(training, low, high)
-        near = np.flatnonzero(np.einsum("nr,nr->n", outside, outside) <= far**2)
+        within = far if k is None else min(far, _radius(points, training, k))
+        near = np.flatnonzero(np.einsum("nr,nr->n", outside, outside) <= within**2)
         sqdist = cdist(points, training[near], "sqeuclidean")
         if len(near) == N or (len(near) and (sqdist.min(axis=1) <= near_enough**2).all()):
             return rows, near, sqdist
@@ -200,6 +211,13 @@ def _to_training_points(graph: BuiltGraph, new: Any, rho: np.ndarray, *, alone: 
 
     some = np.split(order, np.arange(0, n, max(1, min(_TOGETHER, _HELD // N)))[1:])
     return eps, [partial(of, rows) for rows in some]
+
+
+def _radius(points: np.ndarray, training: np.ndarray, k: int) -> float:
+    """A distance within which all of these points have k training points: as the one amid them has, and how far they are."""
+    center = points.mean(axis=0)
+    from_center = [np.einsum("nr,nr->n", each - center, each - center) for each in (points, training)]
+    return float(np.sqrt(from_center[0].max()) + np.sqrt(np.partition(from_center[1], k - 1)[k - 1])) * (1.0 + _SLACK)
 
 
 def _by_metric(
