@@ -186,8 +186,8 @@ def _leading_subspaces(problem: _Problem, block: np.ndarray, dim: int) -> np.nda
 
     Lanczos with full reorthogonalization, until the residual divided by the eigengap is below the target angle.  Where
     eigenvalues are equal, as symmetries of the data make them, one vector leads to one direction of each; so with several
-    dimensions, unless the trace leaves no room, it then goes on from another vector, for a few steps or until what was
-    missing is found.  Rows that do not converge (a vanishing gap, where the subspace itself is ill-defined) are diagonalized
+    dimensions, unless the trace leaves no room for more, it then goes on from another vector, until a few steps find nothing
+    that was missing.  Rows that do not converge (a vanishing gap, where the subspace itself is ill-defined) are diagonalized
     in full.
     """
     c, _, r = block.shape
@@ -215,12 +215,14 @@ def _leading_subspaces(problem: _Problem, block: np.ndarray, dim: int) -> np.nda
         gap = lowest - theta[:, dim] if size > dim else lowest
         target = np.maximum(_ANGLE * gap, _BACKWARD * theta[:, 0])
         ratio = np.linalg.norm(rest, axis=2).max(axis=1) / np.where(target > 0, target, 1.0)
-        certain = np.full(len(due), dim == 1 or size == r)
-        new = np.flatnonzero((ratio <= 1.0) & (progress.again[due] == 0) & ~certain)
-        if len(new):  # nothing that the other eigenvalues add up to is as large
+        certain, total = np.full(len(due), dim == 1 or size == r), theta[:, :dim].sum(axis=1)
+        new = (ratio <= 1.0) & (total > (1.0 + _ANGLE) * progress.total[due]) & ~certain
+        if new.any():  # all other eigenvalues together may be less
             certain[new] = problem[due[new]].traces() - theta[new].sum(axis=1) < lowest[new]
-        done, again = progress.judge(due, size, ratio, certain, complete)
-        progress.left[again], block[again] = block[again], _random(r, 1)
+        done = progress.judge(due, size, ratio, certain | complete & ~new & (size >= progress.again[due] + _STEPS_AGAIN))
+        again = new & ~done
+        progress.begin(due[again], size, total[again], block[due[again]])
+        block[due[again]] = _random(r, size)
         # To first order v lacks its residual over θ − ρ, where ρ is the Rayleigh quotient of the residual.  That would take
         # another product; the last basis vector has about the same, which gains a digit at no cost.
         below = np.maximum(theta[done, :dim] - T[due[done], size - 1, size - 1, None], gap[done, None])[:, :, None]
@@ -255,8 +257,8 @@ class _Progress:
         The size of the basis at which to look again.
     seen, lacked : ndarray (c,)
         The size at the last look, and the digits that were missing then.
-    again : ndarray (c,)
-        The size at which the row went on from another vector; 0 before that.
+    again, total : ndarray (c,)
+        The size at which the row went on from another vector, 0 before that, and the sum of the leading eigenvalues there.
     left : ndarray (c, 1, r)
         The residual that it left behind there.
     finished : ndarray (c,)
@@ -266,37 +268,34 @@ class _Progress:
     seen: np.ndarray
     lacked: np.ndarray
     again: np.ndarray
+    total: np.ndarray
     left: np.ndarray
     finished: np.ndarray
 
     @classmethod
     def start(cls, c: int, r: int, dim: int) -> "_Progress":
         due, seen, again = np.full(c, float(dim + 1)), np.zeros(c), np.zeros(c, dtype=int)
-        return cls(due, seen, np.full(c, np.nan), again, np.zeros((c, 1, r)), np.zeros(c, dtype=bool))
+        return cls(due, seen, np.full(c, np.nan), again, np.zeros(c), np.zeros((c, 1, r)), np.zeros(c, dtype=bool))
 
     def __getitem__(self, rows: np.ndarray) -> "_Progress":
-        own = ("due", "seen", "lacked", "again", "left", "finished")
+        own = ("due", "seen", "lacked", "again", "total", "left", "finished")
         return replace(self, **{name: getattr(self, name)[rows] for name in own})
 
-    def judge(
-        self, rows: np.ndarray, size: int, ratio: np.ndarray, certain: np.ndarray, complete: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Which of the rows are done, a mask, and which go on from another vector.
-
-        By residuals over what they should be, and whether nothing can be missing, or nothing seems to be.
-        """
-        converged, begun = ratio <= 1.0, self.again[rows]
-        done = converged & (certain | complete & (begun > 0) & (size >= begun + _STEPS_AGAIN))
-        again = rows[converged & ~done & (begun == 0)]
-        self.again[again] = size
-        lacks = np.log10(np.maximum(ratio, 1.0))
+    def judge(self, rows: np.ndarray, size: int, ratio: np.ndarray, complete: np.ndarray) -> np.ndarray:
+        """Which of the rows are done, by residuals over what they should be, and whether nothing is missing."""
+        converged = ratio <= 1.0
+        done, lacks = converged & complete, np.log10(np.maximum(ratio, 1.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             pace = (self.lacked[rows] - lacks) / (size - self.seen[rows])
             to_go = np.where(converged, self.again[rows] + _STEPS_AGAIN - size, lacks / np.where(pace > 0, pace, 0.0))
         self.due[rows] = size + np.clip(np.floor(to_go), 1.0, max(2, size // _MOST_AHEAD))
         self.seen[rows], self.lacked[rows] = size, lacks
         self.finished[rows[done]], self.due[rows[done]] = True, np.inf
-        return done, again
+        return done
+
+    def begin(self, rows: np.ndarray, size: int, total: np.ndarray, left: np.ndarray) -> None:
+        """Some rows go on from another vector."""
+        self.again[rows], self.due[rows], self.total[rows], self.left[rows] = size, size + _STEPS_AGAIN, total, left
 
 
 @dataclass(frozen=True)
