@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from scipy.stats import ortho_group
 
 from geolap.kernel import gaussian
 from geolap.laplacian import density_weights, laplacian, transition
 from geolap.metric import departure, drift, dual_metric
-from geolap.tangent import tangent_basis, tangent_finder
+from geolap.tangent import _InPoints, _InSpace, tangent_basis, tangent_finder
 
 
 def circle(n):
@@ -112,3 +113,44 @@ def test_tangent_finder_does_not_stop_inside_a_symmetry():
     offset = X.sum(axis=0)[None] / 121
     Y = tangent_finder(X, 1)(X[:1], offset, np.ones(1), w2, 121)
     np.testing.assert_allclose(np.abs(Y[0, 0]), np.abs(X[:, 0]), atol=1e-5)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("noise", [0.1, 1.0])
+def test_tangent_finder_finds_all_of_several_equal_directions(dim, noise):
+    # Points at equal distances on both sides along every axis.  One vector leads to one direction of each length, and soon
+    # to the shorter ones.
+    lengths = np.concatenate([np.full(dim, 10.0), [6.0, 4.0], noise * np.linspace(1.0, 0.1, 58 - dim)])
+    X = np.vstack([np.zeros(60), np.diag(lengths), -np.diag(lengths)]) @ ortho_group.rvs(60, random_state=0)
+    w2 = np.ones((1, 121))
+    w2[0, 0] = 0.0
+    Y = tangent_finder(X, dim)(X[:1], np.zeros((1, 60)), np.ones(1), w2, 121)[0]
+    expected = tangent_basis(X, np.ones(121), dim) @ X.T
+    np.testing.assert_allclose(Y.T @ Y, expected.T @ expected, atol=1e-6)
+
+
+def test_tangent_planes_of_a_regular_torus_agree_with_the_plain_formula():
+    angle = np.arange(12) * np.pi / 6
+    u, v = (t.ravel() for t in np.meshgrid(angle, angle))
+    X = np.column_stack([np.cos(u), np.sin(u), np.cos(v), np.sin(v)]) @ ortho_group.rvs(40, random_state=0)[:4]
+    W = gaussian(cdist(X[:1], X, "sqeuclidean"), 0.7)
+    w2 = W**2
+    w2[0, 0] = 0.0
+    Y = tangent_finder(X, 2)(X[:1], W @ X / W.sum() - X[:1], np.ones(1), w2, len(X))[0]
+    expected = tangent_basis(X - X[0], W[0], 2) @ (X - X[0]).T
+    np.testing.assert_allclose(Y.T @ Y, expected.T @ expected, atol=1e-6)
+
+
+def test_traces_are_those_of_the_matrices_and_no_less():
+    rng = np.random.default_rng(3)
+    points = np.hstack([5.0 + rng.standard_normal((30, 8)), np.ones((30, 1))])
+    w2, rows = rng.random((4, 30)), np.arange(4)
+    origin, offset, own, scale = points[:4, :-1], 0.1 * rng.standard_normal((4, 8)), np.full(4, 2.0), np.full(4, 3.0)
+    squares, scratch = (points[:, :-1] ** 2).sum(axis=1), np.empty(0)
+    space = _InSpace(rows, origin, offset, own, w2, scale, points=points, across=points.T, squares=squares, scratch=scratch)
+    p = rng.random((4, 30)) / 40
+    among = _InPoints(rows, rng.random((4, 31)), p, inner=points[:, :-1] @ points[:, :-1].T)
+    for problem in (space, among):
+        exact = np.array([np.trace(problem.matrix(k)) for k in range(4)])
+        assert np.all(problem.traces() >= exact)
+        np.testing.assert_allclose(problem.traces(), exact, rtol=1e-9)

@@ -114,6 +114,13 @@ def test_refined_scores_are_those_of_the_distortion(real):
         np.testing.assert_allclose(selection.scores[scanned], exact.mean[scanned], rtol=1e-8)
 
 
+def test_minima_beyond_the_bound_are_not_refined(real):
+    selection = chosen(real("digit1"), working_dim=2, n_sample=50)
+    assert any(not m.local for m in selection.minima)
+    beyond = selection.bandwidths > np.sqrt(2) * selection.bound
+    assert np.isin(selection.bandwidths[beyond], selection.details["scanned"]).all()
+
+
 def test_interpolated_sums_stay_between_their_neighbors():
     X = np.vstack([make_sphere(200, random_state=0).data, [[1e3, 0, 0]]])
     engine = geolap.engines.make_engine(X)

@@ -93,6 +93,21 @@ def test_refinement_asks_for_few_points():
     assert len(asked) <= 6
 
 
+@pytest.mark.parametrize("at", [0.3, 0.37, 0.44])
+def test_a_slope_that_ends_at_a_wall_is_refined_with_few_points(at):
+    asked = []
+    evaluate = values_of(lambda x: np.where(x < at, 0.02 * (at - x), 5.0 * (x - at)))
+
+    def counted(bandwidths):
+        asked.extend(bandwidths)
+        return evaluate(bandwidths)
+
+    grid = log_grid(0.01, 10.0)
+    curve = refine(Curve(grid, evaluate(grid)), counted)
+    assert np.log(curve.bandwidths[curve.mean.argmin()]) == pytest.approx(at, abs=TOLERANCE)
+    assert len(asked) <= 14
+
+
 def double_well(x):
     return np.minimum((x + 1.5) ** 2 + 0.2, (x - 1.0) ** 2)
 

@@ -98,7 +98,7 @@ def least_distortion(
     if n_first < len(problem.sample):
         curve = _asked(curve, values, rule=rule, bound=bound, random_state=random_state)
     sparing = n_first < len(problem.sample) or engine.estimates
-    rivals = contenders(curve, rule=rule, bound=bound) if sparing else None
+    rivals = contenders(curve, rule=rule if sparing else "first", bound=bound)  # all within the bound, unless work is saved
     sample = problem.sample[: len(curve.values)]
 
     def refined(new: np.ndarray) -> np.ndarray:

@@ -50,13 +50,14 @@ def local_singular_values(
     most = _MOST_BY_PRODUCTS if most is None and X is None else most
     multiplicity = counts_of(points.multiplicity, len(points))
     steps = ladders(in_unit(bandwidths, unit))
+    farthest = -np.log(_LEAST_WEIGHT) * max(ladder.bandwidths[0] for ladder in steps) ** 2 * (1.0 + 1e-9)
 
     def of(i: int) -> np.ndarray:
         sqdist = points.sqdist(np.array([i]))
         if rho is not None:
             sqdist /= rho[i] * rho
-        order = np.argsort(sqdist[0])[: None if most is None else most + 1]
-        order = order[np.isfinite(sqdist[0, order])]  # others are not known
+        near = np.flatnonzero(sqdist[0] <= farthest)  # others do not count, or are not known
+        order = near[np.argsort(sqdist[0, near])][: None if most is None else most + 1]
         sqdist = sqdist[:, order]
         m = multiplicity[order]
         A = None if X is None else X[order] - X[i]

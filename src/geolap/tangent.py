@@ -36,12 +36,20 @@ __all__ = ["gram_finder", "tangent_basis", "tangent_finder"]
 # Up to this ambient dimension forming C and diagonalizing it is faster than iterating.
 _FEW_DIMENSIONS = 24
 # The angle (residual over the eigengap that defines a basis) at which iteration stops; a last correction gains a digit.
-_ANGLE = 3e-7
+_ANGLE = 1e-7
 # A full eigendecomposition does not reach residuals smaller than this share of the largest eigenvalue either.
 _BACKWARD = 1e-14
+# Sums of this many squares lose no larger share to rounding.
+_ROUNDING = 1e-12
 # Squared weights below this are treated as zero.
 _NO_WEIGHT = 1e-200
 _MOST_STEPS = 40
+# Steps from another vector before it is believed that nothing is missing: after three, the largest eigenvalue left is
+# known to a few percent on digits, Gaussian clusters and noisy spheres.
+_STEPS_AGAIN = 3
+# Looking costs as much as several steps: the next look is where digits will be enough at the present pace, but after no more
+# than this part of the steps so far.
+_MOST_AHEAD = 3
 
 
 def tangent_basis(A: np.ndarray, w: np.ndarray, dim: int, m: np.ndarray | float = 1.0) -> np.ndarray:
@@ -118,6 +126,7 @@ class _ByIteration:
 
     def __init__(self, points: np.ndarray, dim: int) -> None:
         self._points, self._across = points, np.ascontiguousarray(points.T)
+        self._squares = (points[:, :-1] ** 2).sum(axis=1)
         self._dim = dim
 
     def __call__(self, origin: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray, n: int) -> np.ndarray:
@@ -130,9 +139,10 @@ class _ByIteration:
             _scale(w2),
             points=self._points,
             across=self._across,
-            scratch=np.empty(self._dim * w2.size),
+            squares=self._squares,
+            scratch=np.empty(w2.size),
         )
-        V = _leading_subspaces(problem, _start(offset, self._dim))
+        V = _leading_subspaces(problem, _start(offset), self._dim)
         return _coordinates(self._across[:, :n], origin, V)
 
 
@@ -150,64 +160,142 @@ class _Problem(Protocol):
         """Each matrix times its own vectors Q (c, b, r)."""
         ...
 
+    def traces(self) -> np.ndarray:
+        """The sums (c,) of all their eigenvalues, and no less."""
+        ...
+
     def matrix(self, k: int) -> np.ndarray:
         """The k-th of the matrices in full."""
         ...
 
 
-def _start(leading: np.ndarray, dim: int) -> np.ndarray:
-    """Blocks (c, dim, r) to start from: a guess of the leading vector (c, r), and random ones."""
-    # The same every time: a start within a symmetry of the data would never leave it.
-    random = np.random.default_rng(0).standard_normal((dim, leading.shape[1]))
-    random /= np.linalg.norm(random, axis=1, keepdims=True)
-    block = np.broadcast_to(random, (len(leading), *random.shape)).copy()
+def _start(leading: np.ndarray) -> np.ndarray:
+    """Vectors (c, 1, r) to start from: a guess of the leading vector (c, r), and a little of everything."""
     length = np.linalg.norm(leading, axis=1, keepdims=True)
-    block[:, 0] = 1e-3 * block[:, 0] + leading / np.where(length > 0, length, 1.0)
-    return block
+    return (1e-3 * _random(leading.shape[1], 0) + leading / np.where(length > 0, length, 1.0))[:, None]
 
 
-def _leading_subspaces(problem: _Problem, block: np.ndarray) -> np.ndarray:
-    """Orthonormal bases (c, dim, r) of the leading subspaces of c matrices.
+def _random(r: int, seed: int) -> np.ndarray:
+    """A random unit vector, the same every time: a start within a symmetry of the data would never leave it."""
+    vector = np.random.default_rng(seed).standard_normal(r)
+    return vector / np.linalg.norm(vector)
 
-    Block Lanczos with full reorthogonalization, until the residual divided by the eigengap is below the target angle.  Rows
-    that do not converge (a vanishing gap, where the subspace itself is ill-defined) are diagonalized in full.
+
+def _leading_subspaces(problem: _Problem, block: np.ndarray, dim: int) -> np.ndarray:
+    """Orthonormal bases (c, dim, r) of the leading subspaces of c matrices, from a vector for each (c, 1, r).
+
+    Lanczos with full reorthogonalization, until the residual divided by the eigengap is below the target angle.  Where
+    eigenvalues are equal, as symmetries of the data make them, one vector leads to one direction of each; so with several
+    dimensions, unless the trace leaves no room for more, it then goes on from another vector, until a few steps find nothing
+    that was missing.  Rows that do not converge (a vanishing gap, where the subspace itself is ill-defined) are diagonalized
+    in full.
     """
-    _, dim, r = block.shape
-    V = np.empty_like(block)
-    Q, T = np.empty((len(V), min(_MOST_STEPS * dim, r), r)), np.zeros((len(V), 0, 0))
-    size, far = 0, True
-    while len(problem.rows) and size + dim <= Q.shape[1]:
-        Q[:, size : size + dim] = block = _orthonormal(block, Q[:, :size])
-        size += dim
+    c, _, r = block.shape
+    V, most = np.empty((c, dim, r)), min(_MOST_STEPS * dim, r)
+    Q, T = np.empty((c, most, r)), np.zeros((c, most, most))
+    progress = _Progress.start(c, r, dim)
+    for size in range(1, most + 1):
+        Q[:, size - 1 : size] = block = _orthonormal(block, Q[:, : size - 1])
         block = problem.product(block)
         along = block @ Q[:, :size].transpose(0, 2, 1)
         block -= along @ Q[:, :size]
-        T = _bordered(T, along)
-        if far and size + dim <= Q.shape[1]:
-            far = False  # one step never gains five digits: check again after the next one
+        T[:, size - 1 : size, :size] = along  # only the lower triangle is used
+        due = np.flatnonzero(progress.due <= size if size < most else ~progress.finished)
+        if not len(due):
             continue
-        theta, U = np.linalg.eigh(T)
-        theta, U = theta[:, ::-1], U[:, :, : -dim - 1 : -1].transpose(0, 2, 1)
-        rest = U[:, :, -dim:] @ block  # C v − θ v, orthogonal to the basis
-        residual = np.linalg.norm(rest, axis=2).max(axis=1)
-        gap = theta[:, dim - 1] - theta[:, dim] if size > dim else theta[:, dim - 1]
-        done = residual <= np.maximum(_ANGLE * gap, _BACKWARD * theta[:, 0])
-        far = bool(np.all(residual > 1e-3 * gap))
-        if 8 * done.sum() >= len(done):  # copying the rest must pay off
-            # To first order v lacks its residual over θ − ρ, where ρ is the Rayleigh quotient of the residual.  That
-            # would take another product; the last basis vectors have about the same, which gains a digit at no cost.
-            rho = np.trace(T[done][:, -dim:, -dim:], axis1=1, axis2=2) / dim
-            below = np.maximum(theta[done, :dim] - rho[:, None], gap[done][:, None])[:, :, None]
-            missing = np.divide(rest[done], below, out=np.zeros_like(rest[done]), where=below > 0)
-            V[problem.rows[done]] = _orthonormal(U[done] @ Q[done, :size] + missing, Q[done, :0])
-            problem, block, T = problem[~done], block[~done], T[~done]
-            kept = np.empty((len(T), *Q.shape[1:]))
-            kept[:, :size] = Q[~done, :size]
-            Q = kept
-    for k, row in enumerate(problem.rows):
+        theta, U = np.linalg.eigh(T[due, :size, :size])
+        theta, U = theta[:, ::-1], U[:, :, ::-1].transpose(0, 2, 1)
+        lowest = theta[:, dim - 1]
+        # Another eigenvalue as large may still come out of a vector that the last step has a part in.
+        may_come = theta[:, dim:] + np.abs(U[:, dim:, -1]) * np.linalg.norm(block[due], axis=2)
+        complete = (may_come <= (lowest + _BACKWARD * theta[:, 0])[:, None]).all(axis=1)
+        U = U[:, :dim]
+        rest = U[:, :, -1:] * block[due]  # C v − θ v, orthogonal to the basis
+        rest += np.take_along_axis(U, np.maximum(progress.again[due] - 1, 0)[:, None, None], axis=2) * progress.left[due]
+        gap = lowest - theta[:, dim] if size > dim else lowest
+        target = np.maximum(_ANGLE * gap, _BACKWARD * theta[:, 0])
+        ratio = np.linalg.norm(rest, axis=2).max(axis=1) / np.where(target > 0, target, 1.0)
+        certain, total = np.full(len(due), dim == 1 or size == r), theta[:, :dim].sum(axis=1)
+        new = (ratio <= 1.0) & (total > (1.0 + _ANGLE) * progress.total[due]) & ~certain
+        if new.any():  # all other eigenvalues together may be less
+            certain[new] = problem[due[new]].traces() - theta[new].sum(axis=1) < lowest[new]
+        done = progress.judge(due, size, ratio, certain | complete & ~new & (size >= progress.again[due] + _STEPS_AGAIN))
+        again = new & ~done
+        progress.begin(due[again], size, total[again], block[due[again]])
+        block[due[again]] = _random(r, size)
+        # To first order v lacks its residual over θ − ρ, where ρ is the Rayleigh quotient of the residual.  That would take
+        # another product; the last basis vector has about the same, which gains a digit at no cost.
+        below = np.maximum(theta[done, :dim] - T[due[done], size - 1, size - 1, None], gap[done, None])[:, :, None]
+        missing = np.divide(rest[done], below, out=np.zeros_like(rest[done]), where=below > 0)
+        V[problem.rows[due[done]]] = _orthonormal(U[done] @ Q[due[done], :size] + missing, Q[due[done], :0])
+        unfinished = ~progress.finished
+        if 8 * unfinished.sum() <= 7 * len(unfinished):  # copying the rest must pay off
+            problem, block, progress = problem[unfinished], block[unfinished], progress[unfinished]
+            Q, T = _kept(Q, unfinished, size), _kept(T, unfinished, size)
+        if not len(block):
+            break
+    for k in map(int, np.flatnonzero(~progress.finished)):
         C = problem.matrix(k)
-        V[row] = eigh(C, subset_by_index=[r - dim, r - 1], overwrite_a=True, check_finite=False)[1][:, ::-1].T
+        V[problem.rows[k]] = eigh(C, subset_by_index=[r - dim, r - 1], overwrite_a=True, check_finite=False)[1][:, ::-1].T
     return V
+
+
+def _kept(A: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
+    """A (c, n, …) of some rows, with its first ``size`` entries."""
+    kept = np.zeros((int(rows.sum()), *A.shape[1:]))
+    kept[:, :size] = A[rows, :size]
+    return kept
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """How far the iteration is in c rows.
+
+    Attributes
+    ----------
+    due : ndarray (c,)
+        The size of the basis at which to look again.
+    seen, lacked : ndarray (c,)
+        The size at the last look, and the digits that were missing then.
+    again, total : ndarray (c,)
+        The size at which the row went on from another vector, 0 before that, and the sum of the leading eigenvalues there.
+    left : ndarray (c, 1, r)
+        The residual that it left behind there.
+    finished : ndarray (c,)
+    """
+
+    due: np.ndarray
+    seen: np.ndarray
+    lacked: np.ndarray
+    again: np.ndarray
+    total: np.ndarray
+    left: np.ndarray
+    finished: np.ndarray
+
+    @classmethod
+    def start(cls, c: int, r: int, dim: int) -> "_Progress":
+        due, seen, again = np.full(c, float(dim + 1)), np.zeros(c), np.zeros(c, dtype=int)
+        return cls(due, seen, np.full(c, np.nan), again, np.zeros(c), np.zeros((c, 1, r)), np.zeros(c, dtype=bool))
+
+    def __getitem__(self, rows: np.ndarray) -> "_Progress":
+        own = ("due", "seen", "lacked", "again", "total", "left", "finished")
+        return replace(self, **{name: getattr(self, name)[rows] for name in own})
+
+    def judge(self, rows: np.ndarray, size: int, ratio: np.ndarray, complete: np.ndarray) -> np.ndarray:
+        """Which of the rows are done, by residuals over what they should be, and whether nothing is missing."""
+        converged = ratio <= 1.0
+        done, lacks = converged & complete, np.log10(np.maximum(ratio, 1.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pace = (self.lacked[rows] - lacks) / (size - self.seen[rows])
+            to_go = np.where(converged, self.again[rows] + _STEPS_AGAIN - size, lacks / np.where(pace > 0, pace, 0.0))
+        self.due[rows] = size + np.clip(np.floor(to_go), 1.0, max(2, size // _MOST_AHEAD))
+        self.seen[rows], self.lacked[rows] = size, lacks
+        self.finished[rows[done]], self.due[rows[done]] = True, np.inf
+        return done
+
+    def begin(self, rows: np.ndarray, size: int, total: np.ndarray, left: np.ndarray) -> None:
+        """Some rows go on from another vector."""
+        self.again[rows], self.due[rows], self.total[rows], self.left[rows] = size, size + _STEPS_AGAIN, total, left
 
 
 @dataclass(frozen=True)
@@ -223,6 +311,7 @@ class _InSpace:
     _: KW_ONLY
     points: np.ndarray
     across: np.ndarray
+    squares: np.ndarray
     scratch: np.ndarray
 
     def __getitem__(self, rows: np.ndarray) -> "_InSpace":
@@ -240,6 +329,13 @@ class _InSpace:
         G[..., :r] -= G[..., r:] * center[:, None, :]
         G[..., :r] += along * self.offset[:, None, :]
         return G[..., :r] * self.scale[:, None, None]
+
+    def traces(self) -> np.ndarray:
+        k, center = self.w2.shape[1], self.origin + self.offset
+        first, squares = self.w2 @ self.points[:k], self.w2 @ self.squares[:k]
+        centered = squares + first[:, -1] * (center**2).sum(axis=1)
+        about = centered - 2.0 * (first[:, :-1] * center).sum(axis=1) + _ROUNDING * centered
+        return self.scale * (about + self.at_center * (self.offset**2).sum(axis=1))
 
     def matrix(self, k: int) -> np.ndarray:
         A = self.points[: self.w2.shape[1], :-1] - self.origin[k] - self.offset[k]
@@ -280,7 +376,7 @@ def gram_finder(
         p = counted / (at_center + counted.sum(axis=1))[:, None]
         problem = _InPoints(np.arange(len(w)), w, p, inner=inner)
         along = problem.about_center((p @ inner)[:, None, :])
-        V = _leading_subspaces(problem, _start((w[:, None, :] * along)[:, 0], min(dim, q + 1)))
+        V = _leading_subspaces(problem, _start((w[:, None, :] * along)[:, 0]), min(dim, q + 1))
         x = problem.centered(V)
         squares = np.einsum("cbk,cbk->cb", x, x @ inner)
         some = squares > 0
@@ -330,17 +426,15 @@ class _InPoints:
         y = (self.centered(Q).reshape(c * b, -1) @ self.inner).reshape(c, b, -1)
         return self.w[:, None, :] * self.about_center(y)
 
+    def traces(self) -> np.ndarray:
+        means = self.p @ self.inner
+        mean = (means * self.p).sum(axis=1)
+        squares = self.inner.diagonal() - 2.0 * means + mean[:, None]
+        own, others = self.w[:, 0] ** 2 * mean, (self.w[:, 1:] ** 2 * squares).sum(axis=1)
+        return own + others + _ROUNDING * (self.w[:, 1:] ** 2 @ np.abs(self.inner.diagonal()))
+
     def matrix(self, k: int) -> np.ndarray:
         return self[np.array([k])].product(np.eye(self.w.shape[1])[None])[0]
-
-
-def _bordered(T: np.ndarray, along: np.ndarray) -> np.ndarray:
-    """T (c, s, s) with the rows ``along`` (c, b, s + b) added below; only the lower triangle is used."""
-    c, b, size = along.shape
-    bordered = np.zeros((c, size, size))
-    bordered[:, : size - b, : size - b] = T
-    bordered[:, size - b :] = along
-    return bordered
 
 
 def _coordinates(across: np.ndarray, origin: np.ndarray, V: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
