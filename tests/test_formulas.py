@@ -101,6 +101,20 @@ def test_tangent_finder_agrees_with_the_plain_formula(r, dim):
         np.testing.assert_allclose(Y[k] * signs[:, None], expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("dim", [1, 2])
+def test_tangent_planes_of_few_neighbors_agree_with_the_plain_formula(dim):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((200, 60)) * np.linspace(2.0, 0.1, 60)
+    W = rng.random((4, 200)) * (np.arange(200) < np.array([[3], [8], [32], [200]]))  # only the last is found by iteration
+    W[np.arange(4), np.arange(4)] = 1.0
+    w2 = W**2
+    w2[np.arange(4), np.arange(4)] = 0.0
+    Y = tangent_finder(X, dim)(X[:4], W @ X / W.sum(axis=1, keepdims=True) - X[:4], np.ones(4), w2, 200)
+    for i, found in enumerate(Y):
+        expected = tangent_basis(X - X[i], W[i], dim) @ (X - X[i]).T
+        np.testing.assert_allclose(found.T @ found, expected.T @ expected, atol=1e-6)
+
+
 def test_tangent_finder_does_not_stop_inside_a_symmetry():
     # All points lie in two mirror halves about a plane that holds the evaluation point and x̄; the widest direction
     # is across the plane, so a start from x̄ − x_i alone would never find it.

@@ -41,6 +41,8 @@ _ANGLE = 1e-7
 _BACKWARD = 1e-14
 # Sums of this many squares lose no larger share to rounding.
 _ROUNDING = 1e-12
+# Up to this many neighbors, their coordinates are decomposed at once.
+_FEW_NEIGHBORS = 32
 # Squared weights below this are treated as zero.
 _NO_WEIGHT = 1e-200
 _MOST_STEPS = 40
@@ -142,7 +144,14 @@ class _ByIteration:
             squares=self._squares,
             scratch=np.empty(w2.size),
         )
-        V = _leading_subspaces(problem, _start(offset), self._dim)
+        few = np.count_nonzero(w2, axis=1) <= _FEW_NEIGHBORS
+        if not few.any():
+            return _coordinates(self._across[:, :n], origin, _leading_subspaces(problem, _start(offset), self._dim))
+        V = np.empty((len(few), self._dim, offset.shape[1]))
+        V[few] = np.linalg.svd(problem[few].roots(self._dim), full_matrices=False)[2][:, : self._dim]
+        if not few.all():
+            others = replace(problem[~few], rows=np.arange(np.count_nonzero(~few)))
+            V[~few] = _leading_subspaces(others, _start(offset[~few]), self._dim)
         return _coordinates(self._across[:, :n], origin, V)
 
 
@@ -329,6 +338,17 @@ class _InSpace:
         G[..., :r] -= G[..., r:] * center[:, None, :]
         G[..., :r] += along * self.offset[:, None, :]
         return G[..., :r] * self.scale[:, None, None]
+
+    def roots(self, least: int) -> np.ndarray:
+        """Z (c, k, r) with ZᵀZ = C, in at least so many rows: one for each point that counts, and one for those at x_i."""
+        row, column = np.nonzero(self.w2)
+        counts = np.bincount(row, minlength=len(self.w2))
+        place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        Z = np.zeros((len(counts), max(counts.max() + 1, least), self.offset.shape[1]))
+        A = self.points[column, :-1] - (self.origin + self.offset)[row]
+        Z[row, place] = np.sqrt(self.w2[row, column] * self.scale[row])[:, None] * A
+        Z[:, -1] += np.sqrt(self.at_center * self.scale)[:, None] * self.offset
+        return Z
 
     def traces(self) -> np.ndarray:
         k, center = self.w2.shape[1], self.origin + self.offset
