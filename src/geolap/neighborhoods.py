@@ -84,7 +84,7 @@ class Neighborhoods:
         if not self.resolved or self._voted:
             return self._voted
         told, most = round(self.growth), max(self.growth, self.likelihood)
-        return told if told == round(self.likelihood) and most - _ABOVE <= told <= self.vote else None
+        return told if told == round(self.likelihood) and max(1, most - _ABOVE) <= told <= self.vote else None
 
     @property
     def _voted(self) -> int | None:

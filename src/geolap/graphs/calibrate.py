@@ -21,7 +21,10 @@ from ..multiplicity import counts_of
 from ..points import Points, in_unit
 from .graph import KernelGraph
 
-__all__ = ["Displacements", "affords_moments", "calibrated"]
+__all__ = ["Displacements", "affords_moments", "calibrated", "inverse_sums"]
+
+# Sums that have an inverse are above this.
+_TINY = np.finfo(float).tiny
 
 # Evaluation points of a batch, the most batches, and the relative standard error that is enough.
 _BATCH, _MOST_BATCHES, _ENOUGH = 64, 4, 0.01
@@ -55,7 +58,8 @@ _SAME_PLACE = 1e-15
 def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
     """The graph with its calibration, by which its Laplacian is divided."""
     # A point whose density weight vanishes beside the others is one that no walk returns from.
-    joined = np.flatnonzero((graph.density > 0) & (graph.density_sums > graph.weights.diagonal() * graph.density))
+    alone = np.maximum(graph.weights.diagonal() * graph.density, _TINY)
+    joined = np.flatnonzero((graph.density > 0) & (graph.density_sums > alone))
     if not points.whole or len(joined) < 3:
         return replace(graph, calibration=_untold(0.0))
     rng, most = np.random.default_rng(0), min(_BATCH * _MOST_BATCHES, len(joined))
@@ -121,7 +125,7 @@ class _Walk:
         self._graph, self._points, self._X = graph, points, points.box
         self.eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
-        self._inverse = 1.0 / np.where(graph.density_sums > 0, graph.density_sums, 1.0)
+        self._inverse = inverse_sums(graph)
         W: Any = graph.weights
         self.by_walkers = self.is_sparse and W.nnz > max(_MOST_ENTRIES, _MANY_EDGES * graph.n_points)
         # Squares of displacements from sums over coordinates: for all points at the price of some.
@@ -264,6 +268,11 @@ class _Walk:
 def _entries(R: Matrix, i: int) -> tuple[Any, np.ndarray]:
     """Which entries of a row may differ from zero, and those."""
     return (slice(None), R[i]) if isinstance(R, np.ndarray) else row_entries(R, i)
+
+
+def inverse_sums(graph: KernelGraph) -> np.ndarray:
+    """What rows of the weighted W are divided by, where they have a sum."""
+    return 1.0 / np.where(graph.density_sums > _TINY, graph.density_sums, 1.0)
 
 
 def affords_moments(n_features: int, eps: float) -> bool:

@@ -13,7 +13,7 @@ import torch
 from ..caching import cached_property
 from ..points import Points, in_unit
 from ..threads import one_blas_thread
-from .calibrate import Displacements, affords_moments
+from .calibrate import Displacements, affords_moments, inverse_sums
 from .device import DeviceMatrix, on_host, tensor_of
 from .graph import KernelGraph
 
@@ -38,7 +38,7 @@ class DeviceWalk:
         self._X, unit = points.there
         self.eps = in_unit([graph.bandwidth], unit)[0]
         self._rho2 = None if graph.scale is None else self._W.tensor(graph.scale.rho**2)
-        self._inverse = self._W.tensor(1.0 / np.where(graph.density_sums > 0, graph.density_sums, 1.0))
+        self._inverse = self._W.tensor(inverse_sums(graph))
         self._density = self._W.tensor(graph.density)
         self.by_moments = affords_moments(self._X.shape[1], self.eps)
         self._no_step, self._most_spanning, self._rounding = no_step, most_spanning, rounding
