@@ -43,6 +43,8 @@ FEWEST_CELLS, FINER, CHECKED = 32, 16, 128
 PILOT, _TELLING = 2**14, 16
 # The error in d²/ε² that is negligible in a sum.
 _EXPONENT_ERROR = 1e-3
+# Beyond this 1/ε², squares within reach leave the range of single precision.
+_MOST_INVERSE = 1e25
 # Weights beyond this many ε, 5e-6 and less, are left out of sums.
 _REACH = 3.5
 # Targets of one tile, and cells; cells that share a bounding box, and boxes that share one.
@@ -181,7 +183,9 @@ class Cells:
         scratch = Scratch()
         # With one center for all tiles the factors of the cells are computed once, if that does not cost too many digits.
         size = np.einsum("nr,nr->n", self.centers, self.centers).max()
-        once = np.finfo(np.float32).eps * size * inverse.max() < _EXPONENT_ERROR
+        narrowest = 1.0 if rho is None else rho.min()
+        once = np.finfo(np.float32).eps * size * inverse.max() < _EXPONENT_ERROR * narrowest
+        tiny = inverse.max() > _MOST_INVERSE
         factors = _of_cells(self.centers, inverse) if once else None
 
         def of(run: tuple[int, int]) -> np.ndarray:
@@ -193,7 +197,7 @@ class Cells:
             left = _of_points(points - center, scale, inverse.shape[1] == 1).astype(np.float32)
             # Both points of a close pair are about as far from the center.
             far = left[:, : inverse.shape[1]].sum(axis=1).max()
-            lost = not once and np.finfo(np.float32).eps * far * inverse.max() > 10.0 * _EXPONENT_ERROR
+            lost = tiny or (not once and np.finfo(np.float32).eps * far * inverse.max() > 10.0 * _EXPONENT_ERROR)
             sums = np.zeros(len(points))
             for k in range(0, len(near), _CELLS):
                 part = near[k : k + _CELLS]
