@@ -276,16 +276,16 @@ def test_cv_error_is_that_of_the_folds():
     from geolap.graphs.smooth_regression import predicted_classes
     from geolap.selectors.cross_validation import label_folds
 
-    selector = geolap.CrossValidation(n_repeats=1, n_evaluations=1, random_state=0)
+    selector = geolap.CrossValidation(n_repeats=1, n_evaluations=3, random_state=0)
     selection = selector.fit(X, y).selection_
     known = np.flatnonzero(y >= 0)
     random_state = np.random.RandomState(0)
     random_state.permutation(np.flatnonzero(y < 0))
     wrong = []
     for inside, outside in label_folds(y[known], 2, 1, random_state.randint(2**31)):
-        (predicted,) = predicted_classes(all_pairs(X), selection.bandwidths[0], [known[inside]], [y[known[inside]]])
+        (predicted,) = predicted_classes(all_pairs(X), selection.bandwidths[1], [known[inside]], [y[known[inside]]])
         wrong.append(np.mean(predicted[known[outside]] != y[known[outside]]))
-    assert selection.scores[0] == pytest.approx(np.mean(wrong))
+    assert selection.scores[1] == pytest.approx(np.mean(wrong))
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 .. math:: \\hat ε = \\arg\\min_ε \\frac{1}{F} Σ_f \\text{error of the classifier trained on the other folds, on fold } f
 
-(the paper's CV: two folds, the non-smooth error minimized by simulated annealing).  All points, labeled or not, are in the
-graph; the classifier is that of `geolap.graphs.smooth_regression`.
+(the paper's CV: two folds).  The error has steps and many minima, so bandwidths over the whole range are tried; the paper
+draws them by simulated annealing.  All points, labeled or not, are in the graph; the classifier is that of
+`geolap.graphs.smooth_regression`.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import dual_annealing
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Tags
 
@@ -23,10 +23,14 @@ from ..points import Points, spread_rows
 from ..search_range import falls_apart, search_grid
 from ..selection import Selection, Status
 from ..specification import GraphSpec
+from ..threads import in_order, thread_count
 from ..validation import check_classes, check_labels, check_number, check_random_state
 from .base import BandwidthSelector
 
 __all__ = ["CrossValidation", "label_folds", "middle_of_least"]
+
+# Bytes that graphs of several bandwidths may take at once, and what one takes for each pair of points.
+_ROOM, _BYTES_OF_PAIR = 2e9, 32
 
 
 @dataclass(eq=False, repr=False)
@@ -42,8 +46,8 @@ class CrossValidation(BandwidthSelector):
         Folds of the labeled points; lowered to the size of the smallest class.
     n_repeats : int, default 3
         How often the folds are drawn; the errors are averaged.
-    n_evaluations : int, default 60
-        Bandwidths tried by simulated annealing.
+    n_evaluations : int, default 30
+        Bandwidths tried, in equal ratios.
     n_sample : int, default 5000
         The method works on this many random points, all labeled ones among them: the graph is dense.
     random_state : int, RandomState or None
@@ -73,7 +77,7 @@ class CrossValidation(BandwidthSelector):
 
     n_folds: int = 2
     n_repeats: int = 3
-    n_evaluations: int = 60
+    n_evaluations: int = 30
     n_sample: int = 5000
     random_state: Any = None
 
@@ -85,7 +89,7 @@ class CrossValidation(BandwidthSelector):
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
         check_number("n_folds", self.n_folds, Integral, low=2)
         check_number("n_repeats", self.n_repeats, Integral, low=1)
-        check_number("n_evaluations", self.n_evaluations, Integral, low=1)
+        check_number("n_evaluations", self.n_evaluations, Integral, low=2)
         check_number("n_sample", self.n_sample, Integral, low=3)
         random_state = check_random_state(self.random_state)
         classes = _checked_labels(y, len(points))
@@ -100,28 +104,26 @@ class CrossValidation(BandwidthSelector):
         train = [labeled[inside] for inside, _ in folds]
         test = [labeled[outside] for _, outside in folds]
 
-        pairs = all_pairs(points, n_jobs=self.n_jobs)
-        tried: dict[float, float] = {}
+        engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
+        some = spread_rows(len(points), 1000)
+        nearest, weights = engine.nearest(some), weights_at(m, some)
+        low, *_, high = search_grid(engine, nearest, points.total, weights)
+        bandwidths = np.geomspace(low, high, self.n_evaluations)
 
-        def error(log_bandwidth: np.ndarray) -> float:
-            eps = float(np.exp(log_bandwidth.item()))
+        pairs = all_pairs(points, n_jobs=self.n_jobs)
+        threads = thread_count(self.n_jobs)
+        together = min(threads, max(1, int(_ROOM / (_BYTES_OF_PAIR * len(points) ** 2))))
+
+        def error(eps: float) -> float:
             known = [classes[rows] for rows in train]
-            predictions = predicted_classes(pairs, eps, train, known, multiplicity=m, n_jobs=self.n_jobs)
+            predictions = predicted_classes(pairs, eps, train, known, multiplicity=m, n_jobs=max(1, threads // together))
             wrong = [
                 np.average(p[rows] != classes[rows], weights=weights_at(m, rows))
                 for p, rows in zip(predictions, test, strict=True)
             ]
-            tried[eps] = float(np.mean(wrong))
-            return tried[eps]
+            return float(np.mean(wrong))
 
-        engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
-        some = spread_rows(len(points), 1000)
-        nearest, weights = engine.nearest(some), weights_at(m, some)
-        grid = np.log(search_grid(engine, nearest, points.total, weights)[[0, -1]])
-        dual_annealing(
-            error, [tuple(grid)], maxfun=self.n_evaluations, no_local_search=True, rng=random_state.randint(2**31)
-        )
-        bandwidths, scores = map(np.array, zip(*sorted(tried.items()), strict=True))
+        scores = np.array(list(in_order(error, bandwidths.tolist(), n_jobs=together, label="cross-validation")))
         bandwidth = float(bandwidths[middle_of_least(scores)])
         status = Status.FLAT if np.ptp(scores) == 0 else Status.INTERIOR
         return Selection(
