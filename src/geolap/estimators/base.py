@@ -246,7 +246,7 @@ class GraphEstimator(Spoken, BaseEstimator):
         if not self.calibrate:
             return built
         with _told_in_words(data):
-            return replace(built, kernel=calibrated(built.kernel, carriers(data, built)))
+            return replace(built, kernel=calibrated(built.kernel, carriers(data, built), n_jobs=self.n_jobs))
 
     def _raw(self, data: Points, y: Any, *, n_landmarks: int | None, always: np.ndarray | None) -> BuiltGraph:
         spec, by_landmarks = self._spec(data), n_landmarks is not None or is_chunked(data.given)

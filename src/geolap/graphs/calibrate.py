@@ -5,7 +5,8 @@ told the directions, the displacements of all points are followed on graphs of m
 x_i takes the time ε²ρ_i²/4, so displacements are divided by the time that passes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,9 @@ from ..laplacian import Matrix, row_entries, scaled_rows
 from ..local_pca import largest_gap, vote
 from ..multiplicity import counts_of
 from ..points import Points, in_unit
+from ..threads import one_blas_thread
 from .graph import KernelGraph
+from .spectrum import product
 
 __all__ = ["Displacements", "affords_moments", "calibrated", "inverse_sums"]
 
@@ -55,31 +58,35 @@ _ROUNDING = 1e-7
 _SAME_PLACE = 1e-15
 
 
-def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
+def calibrated(graph: KernelGraph, points: Points, *, n_jobs: int | None = None) -> KernelGraph:
     """The graph with its calibration, by which its Laplacian is divided."""
     # A point whose density weight vanishes beside the others is one that no walk returns from.
     alone = np.maximum(graph.weights.diagonal() * graph.density, _TINY)
     joined = np.flatnonzero((graph.density > 0) & (graph.density_sums > alone))
     if not points.whole or len(joined) < 3:
         return replace(graph, calibration=_untold(0.0))
+    with _walk_on(graph, points, n_jobs) as walk:
+        n_values = min(_MOST_DIRECTIONS, points.shape[1]) + 1
+        return replace(graph, calibration=_measured(walk, joined, graph.multiplicity, n_values))
+
+
+def _measured(walk: Any, joined: np.ndarray, multiplicity: np.ndarray | None, n_values: int) -> Calibration:
     rng, most = np.random.default_rng(0), min(_BATCH * _MOST_BATCHES, len(joined))
-    if graph.multiplicity is None:
+    if multiplicity is None:
         order = rng.permutation(joined)[:most]
     else:  # each as often as its weight says
-        order = rng.choice(joined, most, p=graph.multiplicity[joined] / graph.multiplicity[joined].sum())
+        order = rng.choice(joined, most, p=multiplicity[joined] / multiplicity[joined].sum())
     first, *others = np.array_split(order, -(-len(order) // _BATCH))
-    walk = _walk_on(graph, points)
     rows = walk.rows(first, _FEW_STEPS)
-    n_values = min(_MOST_DIRECTIONS, points.shape[1]) + 1
     seen, share, near = _directions(walk, first, rows, n_values)
     while seen is None and walk.is_sparse and len(rows) < _MOST_STEPS:
         rows = walk.longer(first, rows)
         seen, share, near = _directions(walk, first, rows, n_values)
     if seen is None:
-        return replace(graph, calibration=_untold(share))
+        return _untold(share)
     step, through = (float(walk.rates(first, rows, seen, plane=plane, steps=1).mean()) for plane in (True, False))
     if not step * walk.eps**2 > _SAME_PLACE:  # all are joined with points at the same place
-        return replace(graph, calibration=_untold(share))
+        return _untold(share)
     plane = step < (1.0 - _NOISE) * through
     everywhere, steady, steps = walk.by_moments and not plane, _STEADY_IN_PLANE if plane else _STEADY, len(rows)
     rates = walk.rates_of_all(joined, steps, seen) if everywhere else walk.rates(first, rows, seen, plane=plane)
@@ -101,28 +108,32 @@ def calibrated(graph: KernelGraph, points: Points) -> KernelGraph:
         more = walk.rates(batch, walk.rows(batch, steps), seen, plane=plane)
         rates = np.vstack([rates, more[:, :used]])
         factor, error = _extrapolated(rates)
-    return replace(graph, calibration=Calibration(factor, error, step, seen, share, near, rates.mean(axis=0)))
+    return Calibration(factor, error, step, seen, share, near, rates.mean(axis=0))
 
 
 def _untold(share: float) -> Calibration:
     return Calibration(1.0, float("nan"), 1.0, None, share, 0.0, np.zeros(0))
 
 
-def _walk_on(graph: KernelGraph, points: Points) -> Any:
+@contextmanager
+def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator[Any]:
     """The walk on a graph, where its weights are."""
     if isinstance(graph.weights, np.ndarray) or sparse.issparse(graph.weights):
-        return _Walk(graph, points)
+        # Threads of BLAS wait for one another wherever the machine has other work.
+        with one_blas_thread, product(graph.weights, n_jobs) as times:
+            yield _Walk(graph, points, times)
+        return
     from .device_walk import DeviceWalk
 
-    return DeviceWalk(graph, points, no_step=_NO_STEP, most_spanning=_MOST_SPANNING, rounding=_ROUNDING)
+    yield DeviceWalk(graph, points, no_step=_NO_STEP, most_spanning=_MOST_SPANNING, rounding=_ROUNDING)
 
 
 class _Walk:
-    """The walk P on a graph, from some of its points."""
+    """The walk P on a graph, from some of its points; ``times`` is the product of its weights with (N, k)."""
 
-    def __init__(self, graph: KernelGraph, points: Points) -> None:
+    def __init__(self, graph: KernelGraph, points: Points, times: Callable[[np.ndarray], np.ndarray]) -> None:
         self.is_sparse: bool = sparse.issparse(graph.weights)
-        self._graph, self._points, self._X = graph, points, points.box
+        self._graph, self._points, self._X, self._times = graph, points, points.box, times
         self.eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
         self._inverse = inverse_sums(graph)
@@ -172,7 +183,7 @@ class _Walk:
                 R = R @ self._P
                 R = R.toarray() if R.nnz > _FULL * R.shape[0] * R.shape[1] else R
             else:
-                R = ((R * self._inverse) @ self._graph.weights) * self._graph.density  # W is symmetric
+                R = self._times((R * self._inverse).T).T * self._graph.density  # W is symmetric
             rows.append(R)
         return rows
 
@@ -230,9 +241,8 @@ class _Walk:
         return Displacements(X.T, np.vstack([X.T, np.einsum("nr,nr->n", X, X), *rho2]))
 
     def _after_step(self, values: np.ndarray) -> np.ndarray:
-        """P applied to functions (k, N); W is symmetric."""
-        W, weighted = self._graph.weights, values * self._graph.density
-        return (weighted @ W if isinstance(W, np.ndarray) else (W @ weighted.T).T) * self._inverse
+        """P applied to functions (k, N)."""
+        return self._times((values * self._graph.density).T).T * self._inverse
 
     def _over_time(self, there: Sequence[np.ndarray], rho2: list[np.ndarray] | None, dim: int) -> np.ndarray:
         """What mean squares (steps + 1, n) grow by over that of diffusion, in a time that goes with ρ² before each step."""

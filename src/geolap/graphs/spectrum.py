@@ -42,7 +42,7 @@ from .graph import KernelGraph
 from .lapack import largest_of_full
 from .multigrid import has_multigrid, smallest_by_multigrid
 
-__all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "smooth_spectrum"]
+__all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "product", "smooth_spectrum"]
 
 _log = logging.getLogger(__name__)
 
@@ -331,7 +331,7 @@ def largest_eigenpairs(
         found = None if small or solver in ("dense", "lobpcg") else _lanczos_there(B, k, known, push, top)
         B = B.host() if found is None else B
     is_sparse = sparse.issparse(B)
-    with one_blas_thread, _product(B, n_jobs) as times:
+    with one_blas_thread, product(B, n_jobs) as times:
         if found is None and (small or solver == "dense"):
             found = _full(_in_full(B), k, known, push)
         elif found is None and without is not None and _by_lobpcg(is_sparse, n, k, solver):
@@ -378,7 +378,7 @@ def _lobpcg(B: sparse.csr_array, k: int, known: np.ndarray, top: float, n_jobs: 
     L = B[order][:, order].astype(float, copy=False)
     L.data *= -1.0
     L.setdiag(L.diagonal() + top)
-    with _product(L, n_jobs) as times:
+    with product(L, n_jobs) as times:
         found = smallest_by_multigrid(L, k, product=times, known=known[order], tol=_WANTED_OF_LOBPCG * top)
     if found is None:
         return None
@@ -388,7 +388,7 @@ def _lobpcg(B: sparse.csr_array, k: int, known: np.ndarray, top: float, n_jobs: 
 
 
 @contextmanager
-def _product(B: _Symmetric, n_jobs: int | None) -> Iterator[_Product]:
+def product(B: _Symmetric, n_jobs: int | None) -> Iterator[_Product]:
     """A function V → B V that works on as many threads.
 
     Rows of a sparse matrix are summed one by one, and a full one has as many parts: the number of threads changes nothing.
@@ -414,11 +414,11 @@ def _product(B: _Symmetric, n_jobs: int | None) -> Iterator[_Product]:
     parts = np.array_split(W, _PARTS, axis=1)
     with ThreadPoolExecutor(threads) as pool:
 
-        def product(V: np.ndarray) -> np.ndarray:
+        def times(V: np.ndarray) -> np.ndarray:
             across = np.ascontiguousarray(s * V.T)  # as W is symmetric: BLAS is faster from this side
             return (s * np.concatenate(list(pool.map(lambda part: across @ part, parts)), axis=-1) + t * V.T).T
 
-        yield product
+        yield times
 
 
 def _full(B: np.ndarray, k: int, known: np.ndarray, push: float) -> _Eigenpairs:

@@ -48,7 +48,7 @@ class CrossValidation(BandwidthSelector):
         How often the folds are drawn; the errors are averaged.
     n_evaluations : int, default 30
         Bandwidths tried, in equal ratios.
-    n_sample : int, default 5000
+    n_sample : int, default 2000
         The method works on this many random points, all labeled ones among them: the graph is dense.
     random_state : int, RandomState or None
     metric : str or callable, optional
@@ -78,7 +78,7 @@ class CrossValidation(BandwidthSelector):
     n_folds: int = 2
     n_repeats: int = 3
     n_evaluations: int = 30
-    n_sample: int = 5000
+    n_sample: int = 2000
     random_state: Any = None
 
     def __sklearn_tags__(self) -> Tags:
