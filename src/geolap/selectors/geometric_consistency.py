@@ -1,7 +1,7 @@
 """GC and GC⁻¹: the bandwidth at which the Laplacian's metric agrees with the data's, for the graph in question."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -151,14 +151,16 @@ class GeometricConsistency(BandwidthSelector):
             problem,
             points.total,
             n_first=n_first,
-            neighborhoods=partial(
-                neighborhoods_at,
-                points,
-                sample[spread_rows(len(sample), LOOKED_AT)],
-                row_sums=problem.engine.row_sums,
-                rho=None if skeleton.scale is None else skeleton.scale.rho,
-                most=skeleton.most_neighbors,
-                n_jobs=skeleton.spec.n_jobs,
+            neighborhoods=cache(
+                partial(
+                    neighborhoods_at,
+                    points,
+                    sample[spread_rows(len(sample), LOOKED_AT)],
+                    row_sums=problem.engine.row_sums,
+                    rho=None if skeleton.scale is None else skeleton.scale.rho,
+                    most=skeleton.most_neighbors,
+                    n_jobs=skeleton.spec.n_jobs,
+                )
             ),
             any_directions=self.working_dim == "auto",
             rule=self.rule,
