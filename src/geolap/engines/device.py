@@ -19,6 +19,7 @@ import torch
 from ..kernel import LOWEST_EXPONENT, Ladder, gaussian, ladders
 from ..laplacian import LocalScale
 from ..points import in_unit, tensor_in_unit_box
+from ..threads import in_order, thread_count
 from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
 from .row_sum_kernel import fused_row_sums, has_fused_kernel
 
@@ -34,6 +35,8 @@ _DIGITS = 1e-4
 _FEW_DIMENSIONS = 32
 # Squarings of C, products with a block of vectors, and the vectors in the block beyond those needed.
 _SQUARINGS, _PRODUCTS, _MORE = 6, 3, 4
+# Points whose distances to all others are held at once.
+_ROWS_AT_ONCE = 64
 # Eigenproblems that are solved together.
 _TOGETHER = 2**14
 # Residual over the eigengap at which a tangent direction is good enough.
@@ -49,7 +52,7 @@ class DeviceEngine(ExactEngine):
         self._X, self._unit = tensor_in_unit_box(X)
         self._device = self._X.device
         self._held = HELD_CPU if self._device.type == "cpu" else HELD_GPU
-        self._cutoff, self._scale = cutoff, scale
+        self._cutoff, self._scale, self._n_jobs = cutoff, scale, n_jobs
         self._rho = self._tensor(np.ones(len(self._X)) if scale is None else scale.rho)
 
     def mean_distance(self) -> float:
@@ -134,7 +137,7 @@ class DeviceEngine(ExactEngine):
         offset = (first[:, :-1] - origin * neighbors[:, None]) / total[:, None]
         C = _second_moment(tangent, origin + offset, upper)
         C += center_count[:, None, None] * (offset[:, :, None] * offset[:, None, :])
-        V = _leading_vectors(C, dim, offset)
+        V = _leading_vectors(C, dim, offset, self._n_jobs)
         total = metric[:, -1] + density_here.reshape(-1)
         B = _second_moment(metric, origin, upper) / total[:, None, None]
         mean = (metric[:, -r - 1 : -1] - origin * metric[:, -1:]) / total[:, None]
@@ -217,20 +220,20 @@ def local_moments(
     """ZᵀZ (n, m, r, r) of `geolap.local_pca` at the sampled points, over weights of at least ``least``."""
     scales = None if rho is None else torch.as_tensor(rho, device=X.device)
     moments = torch.empty((len(sample), len(epsilons), X.shape[1], X.shape[1]), dtype=torch.float64, device=X.device)
-    for place, i in enumerate(sample.tolist()):
-        sqdist = squared_distances(X[i : i + 1], X)[0]
+    for start in range(0, len(sample), _ROWS_AT_ONCE):
+        rows = sample[start : start + _ROWS_AT_ONCE].tolist()
+        sqdist = squared_distances(X[rows], X)
         if scales is not None:
-            sqdist /= scales[i] * scales
+            sqdist /= scales[rows, None] * scales
         if most is not None and most + 1 < len(X):
-            sqdist[sqdist > sqdist.kthvalue(most + 1).values] = torch.inf
-        near = (gaussian(sqdist, float(epsilons.max())) >= least).nonzero()[:, 0]
-        A = X[near] - X[i]
+            sqdist[sqdist > sqdist.kthvalue(most + 1, dim=1, keepdim=True).values] = torch.inf
         for column, eps in enumerate(epsilons):
-            w = gaussian(sqdist[near], eps)
+            w = gaussian(sqdist, float(eps))
             w = torch.where(w >= least, w, 0.0)
-            p = w / w.sum()
-            Z = p[:, None] * (A - p @ A)
-            moments[place, column] = Z.T @ Z
+            for place, (i, p) in enumerate(zip(rows, w / w.sum(dim=1, keepdim=True), strict=True), start=start):
+                A = X - X[i]  # of all points: to pick those with a weight would wait for the device
+                Z = p[:, None] * (A - p @ A)
+                moments[place, column] = Z.T @ Z
     return moments.cpu().numpy()
 
 
@@ -246,7 +249,7 @@ def _second_moment(M: torch.Tensor, center: torch.Tensor, upper: torch.Tensor) -
     return A
 
 
-def _leading_vectors(C: torch.Tensor, dim: int, guess: torch.Tensor) -> torch.Tensor:
+def _leading_vectors(C: torch.Tensor, dim: int, guess: torch.Tensor, n_jobs: int | None = None) -> torch.Tensor:
     """The ``dim`` leading eigenvectors of each symmetric matrix (n, r, r), as rows (n, dim, r).
 
     Beyond a few dimensions: C to the 64th power by squaring, a few products with a block of vectors, and the best
@@ -272,8 +275,11 @@ def _leading_vectors(C: torch.Tensor, dim: int, guess: torch.Tensor) -> torch.Te
     residual = torch.linalg.norm(C @ V - V * theta[:, None, :dim], dim=1).max(dim=1).values
     poor = residual > torch.clamp(_ANGLE * (theta[:, dim - 1] - theta[:, dim]), min=1e-14)
     if poor.any():
-        full = np.linalg.eigh(C[poor].cpu().numpy())[1][:, :, : -dim - 1 : -1]
-        V[poor] = torch.as_tensor(np.ascontiguousarray(full), device=C.device)
+        parts = np.array_split(C[poor].cpu().numpy(), thread_count(n_jobs))
+        full = np.concatenate(
+            [vectors[:, :, : -dim - 1 : -1] for _, vectors in in_order(np.linalg.eigh, parts, n_jobs=n_jobs)]
+        )
+        V[poor] = torch.as_tensor(full, device=C.device)
     return V.mT
 
 

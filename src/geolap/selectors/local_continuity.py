@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.neighbors import NearestNeighbors
+from scipy.spatial.distance import cdist
 
 from ..graphs.neighbors import nearest_neighbors
 from ..graphs.spectrum import largest_eigenpairs
@@ -32,6 +32,9 @@ __all__ = ["LocalContinuity"]
 
 # A graph with more than this share of all pairs is a full matrix.
 _FULL = 0.1
+# Eigenvalues, and coordinates relative to the largest, that differ by less are the same.
+_EQUAL = 1e-9
+_ROWS_AT_ONCE = 512
 
 
 @dataclass(eq=False, repr=False)
@@ -105,13 +108,31 @@ class LocalContinuity(BandwidthSelector):
             return 0.0
         root = np.sqrt(graph.sum(axis=1))
         A = sparse.csr_array(graph / root[:, None] / root)
-        smooth = largest_eigenpairs(
+        values, vectors, _ = largest_eigenpairs(
             A.toarray() if A.nnz > _FULL * n * n else A,
-            self.n_components,
+            self.n_components + 1,
             without=root[:, None] / np.linalg.norm(root),
             n_jobs=self.n_jobs,
-        )[1]
+        )
+        if values[-2] - values[-1] < _EQUAL:  # which vectors embed is decided by rounding
+            return 0.0
         kept = neighbors.shape[1]
-        found = NearestNeighbors(n_neighbors=kept).fit(smooth / root[:, None]).kneighbors(return_distance=False)
-        agree = (neighbors[:, :, None] == found[:, None, :]).sum() / (n * kept)
-        return -float(agree - kept / (n - 1))
+        return -float(_agreement(vectors[:, :-1] / root[:, None], neighbors) / (n * kept) - kept / (n - 1))
+
+
+def _agreement(Y: np.ndarray, neighbors: np.ndarray) -> float:
+    """How many of the neighbors (N, k) in the data are among the k nearest of an embedding Y.
+
+    Those at the same distance as the k-th, such as points with the same neighbors in the graph, share the places left.
+    """
+    n, k = neighbors.shape
+    equal, found = _EQUAL * np.abs(Y).max(), 0.0
+    for rows in np.array_split(np.arange(n), -(-n // _ROWS_AT_ONCE)):
+        d = cdist(Y[rows], Y)
+        d[np.arange(len(rows)), rows] = np.inf
+        last = np.partition(d, k - 1, axis=1)[:, k - 1 : k]
+        nearer, tied = d < last - equal, np.abs(d - last) <= equal
+        places = (k - nearer.sum(axis=1)) / tied.sum(axis=1)
+        inside, beside = (np.take_along_axis(each, neighbors[rows], axis=1).sum(axis=1) for each in (nearer, tied))
+        found += float((inside + places * beside).sum())
+    return found
