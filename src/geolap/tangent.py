@@ -31,7 +31,7 @@ from typing import Protocol, Self
 import numpy as np
 from scipy.linalg import eigh
 
-__all__ = ["gram_finder", "tangent_basis", "tangent_finder"]
+__all__ = ["gram_finder", "tangent_bases", "tangent_basis", "tangent_finder"]
 
 # Up to this ambient dimension forming C and diagonalizing it is faster than iterating.
 _FEW_DIMENSIONS = 24
@@ -79,6 +79,18 @@ def tangent_finder(
     points = np.hstack([points, np.ones((len(points), 1))])  # a column of ones: one product also subtracts the center
     few = points.shape[1] - 1 <= max(_FEW_DIMENSIONS, 3 * dim)
     return (_ByMatrix if few else _ByIteration)(points, dim)
+
+
+def tangent_bases(A: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray, dim: int) -> np.ndarray:
+    """Bases (..., dim, r) where each evaluation point has few neighbors of its own, by decomposing Z.
+
+    From their coordinates A (..., k, r) about x_i, a = x̄ − x_i (..., r), n_0 (...) and squared weights (..., k).
+    """
+    scale = _scale(w2)
+    Z = np.zeros((*w2.shape[:-1], max(w2.shape[-1] + 1, dim), A.shape[-1]))
+    Z[..., : w2.shape[-1], :] = np.sqrt(w2 * scale[..., None])[..., None] * (A - offset[..., None, :])
+    Z[..., -1, :] += np.sqrt(at_center * scale)[..., None] * offset
+    return np.linalg.svd(Z, full_matrices=False)[2][..., :dim, :]
 
 
 class _ByMatrix:
@@ -148,7 +160,7 @@ class _ByIteration:
         if not few.any():
             return _coordinates(self._across[:, :n], origin, _leading_subspaces(problem, _start(offset), self._dim))
         V = np.empty((len(few), self._dim, offset.shape[1]))
-        V[few] = np.linalg.svd(problem[few].roots(self._dim), full_matrices=False)[2][:, : self._dim]
+        V[few] = problem[few].bases(self._dim)
         if not few.all():
             others = replace(problem[~few], rows=np.arange(np.count_nonzero(~few)))
             V[~few] = _leading_subspaces(others, _start(offset[~few]), self._dim)
@@ -339,16 +351,15 @@ class _InSpace:
         G[..., :r] += along * self.offset[:, None, :]
         return G[..., :r] * self.scale[:, None, None]
 
-    def roots(self, least: int) -> np.ndarray:
-        """Z (c, k, r) with ZᵀZ = C, in at least so many rows: one for each point that counts, and one for those at x_i."""
+    def bases(self, dim: int) -> np.ndarray:
+        """Of rows with few points that count."""
         row, column = np.nonzero(self.w2)
         counts = np.bincount(row, minlength=len(self.w2))
         place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
-        Z = np.zeros((len(counts), max(counts.max() + 1, least), self.offset.shape[1]))
-        A = self.points[column, :-1] - (self.origin + self.offset)[row]
-        Z[row, place] = np.sqrt(self.w2[row, column] * self.scale[row])[:, None] * A
-        Z[:, -1] += np.sqrt(self.at_center * self.scale)[:, None] * self.offset
-        return Z
+        A, w2 = np.zeros((len(counts), counts.max(), self.offset.shape[1])), np.zeros((len(counts), counts.max()))
+        A[row, place] = self.points[column, :-1] - self.origin[row]
+        w2[row, place] = self.w2[row, column]
+        return tangent_bases(A, self.offset, self.at_center, w2, dim)
 
     def traces(self) -> np.ndarray:
         k, center = self.w2.shape[1], self.origin + self.offset
@@ -466,7 +477,7 @@ def _coordinates(across: np.ndarray, origin: np.ndarray, V: np.ndarray, out: np.
 
 def _scale(w2: np.ndarray) -> np.ndarray:
     """The factor that brings the largest squared weight of each row to 1; 0 for rows without weights."""
-    largest = w2.max(axis=1)
+    largest = w2.max(axis=-1, initial=0.0)
     some = largest > _NO_WEIGHT
     return np.where(some, 1.0 / np.where(some, largest, 1.0), 0.0)
 

@@ -11,20 +11,24 @@ import numpy as np
 from scipy import sparse
 
 from ..distances import Distances
-from ..kernel import Ladder, ladder_weights, ladders
+from ..kernel import Ladder, gaussian, ladder_weights, ladders
 from ..laplacian import LocalScale
+from ..metric import drift, dual_metric
 from ..multiplicity import copies_of, counts_of, weights_at
 from ..pairs import ZERO, Pairs
 from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
+from ..tangent import tangent_bases
 from ..threads import Scratch, checkpoint, in_order
-from .base import ExactEngine, LocalMetrics
+from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
 from .local import Around, metrics_around
 
 __all__ = ["SparseEngine"]
 
-# Rows whose pairs are processed together, and evaluation points in one task.
+# Rows whose pairs are processed together, and the most evaluation points in one task.
 _ROWS = 1024
-_GROUP = 8
+_GROUP = 64
+# Points with no more pairs than this are processed together, as many as make so many numbers.
+_FEW_STORED, _HELD = 64, 2**20
 # Points that a point may be joined with where distances between them are estimated.
 _MOST_JOINED = 300
 
@@ -91,16 +95,47 @@ class SparseEngine(ExactEngine):
         return sums + copies_of(self.multiplicity, slice(None) if targets is None else targets)
 
     def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
-        steps = ladders(in_unit(bandwidths, self._unit))
-        scratch = Scratch()
+        epsilons = in_unit(bandwidths, self._unit)
+        steps, scratch = ladders(epsilons), Scratch()
+        stored = np.diff(self._sqdist.indptr)[sample] if self._X is not None else np.full(len(sample), _FEW_STORED + 1)
 
-        def of(group: np.ndarray) -> list[LocalMetrics]:
-            return [self._metrics_at(i, steps, density, dim, scratch) for i in group]
+        def of(group: np.ndarray) -> LocalMetrics:
+            checkpoint()
+            few, many = np.flatnonzero(stored[group] <= _FEW_STORED), np.flatnonzero(stored[group] > _FEW_STORED)
+            parts = [self._metrics_at(i, steps, density, dim, scratch) for i in sample[group[many]]]
+            if len(few):
+                parts.append(self._metrics_of(sample[group[few]], epsilons, density, dim))
+            return LocalMetrics.joined(parts, axis=0).at(np.argsort(np.concatenate([many, few])))
 
-        groups = np.array_split(sample, -(-len(sample) // _GROUP))
+        numbers = len(bandwidths) * int(stored.max()) * self._points.shape[1]
+        size = int(np.clip(_HELD // numbers, 1, _GROUP))
+        groups = np.array_split(np.arange(len(sample)), -(-len(sample) // size))
         label = f"metrics at {len(bandwidths)} bandwidths"
-        found = in_order(of, groups, n_jobs=self._n_jobs, label=label)
-        return LocalMetrics.joined([metrics for some in found for metrics in some], axis=0)
+        return LocalMetrics.joined(list(in_order(of, groups, n_jobs=self._n_jobs, label=label)), axis=0)
+
+    def _metrics_of(self, group: np.ndarray, epsilons: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
+        """At points that have few pairs each, for all together."""
+        S, X, m = self._sqdist, cast(np.ndarray, self._X), self._m
+        first, ends = S.indptr[group, None], S.indptr[group + 1, None]
+        place = first + np.arange((ends - first).max())
+        stored, place = place < ends, np.minimum(place, ends - 1)
+        j, here = S.indices[place], self._at_center[place]
+        own = m[j] * (stored & here)
+        at_center, density_here = own.sum(axis=1), np.einsum("ck,ckm->mc", own, density[j])
+        A, sqdist = X[j] - X[group, None], np.where(stored & ~here, S.data[place], np.inf)
+        W = np.stack([gaussian(sqdist, eps, cutoff=self._cutoff) for eps in epsilons])
+        W2 = np.square(W) * m[j]
+        W *= m[j]
+        neighbors = W.sum(axis=2)
+        total = at_center + neighbors
+        offset = np.einsum("mck,ckr->mcr", W, A) / total[:, :, None]
+        Y = tangent_bases(A, offset, at_center, W2, dim) @ A.mT
+        P = W * density[j].transpose(2, 0, 1)
+        P /= (P.sum(axis=2) + density_here)[:, :, None]
+        P[neighbors < NO_NEIGHBORS] = 0.0
+        eps = epsilons[:, None] * self._rho[group]
+        H, drifts = dual_metric(Y, P, eps), drift(Y, P, eps)
+        return LocalMetrics(H.swapaxes(0, 1), (total**2 / (at_center + W2.sum(axis=2))).T, drifts.T)
 
     def _metrics_at(self, i: int, steps: list[Ladder], density: np.ndarray, dim: int, scratch: Scratch) -> LocalMetrics:
         entries = slice(self._sqdist.indptr[i], self._sqdist.indptr[i + 1])

@@ -20,7 +20,7 @@ from ..laplacian import Matrix, row_entries, scaled_rows
 from ..local_pca import largest_gap, vote
 from ..multiplicity import counts_of
 from ..points import Points, in_unit
-from ..threads import one_blas_thread
+from ..threads import in_order, one_blas_thread, thread_count
 from .graph import KernelGraph
 from .spectrum import product
 
@@ -102,12 +102,17 @@ def _measured(walk: Any, joined: np.ndarray, multiplicity: np.ndarray | None, n_
     used = max(_FEW_STEPS, int(np.argmin(np.append(rate[1:] >= steady * rate[1], False))) + 1)
     rates = rates[:, :used]
     factor, error = _extrapolated(rates)
-    for batch in others:
-        if everywhere or error <= _ENOUGH * factor:
-            break
-        more = walk.rates(batch, walk.rows(batch, steps), seen, plane=plane)
-        rates = np.vstack([rates, more[:, :used]])
-        factor, error = _extrapolated(rates)
+
+    def of(batch: np.ndarray) -> np.ndarray:
+        more: np.ndarray = walk.rates(batch, walk.rows(batch, steps), seen, plane=plane)[:, :used]
+        return more
+
+    while others and not everywhere and not error <= _ENOUGH * factor:
+        together, others = others[: walk.threads], others[walk.threads :]
+        for more in in_order(of, together, n_jobs=walk.threads):
+            if not error <= _ENOUGH * factor:
+                rates = np.vstack([rates, more])
+                factor, error = _extrapolated(rates)
     return Calibration(factor, error, step, seen, share, near, rates.mean(axis=0))
 
 
@@ -121,7 +126,7 @@ def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator
     if isinstance(graph.weights, np.ndarray) or sparse.issparse(graph.weights):
         # Threads of BLAS wait for one another wherever the machine has other work.
         with one_blas_thread, product(graph.weights, n_jobs) as times:
-            yield _Walk(graph, points, times)
+            yield _Walk(graph, points, times, thread_count(n_jobs))
         return
     from .device_walk import DeviceWalk
 
@@ -131,9 +136,10 @@ def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator
 class _Walk:
     """The walk P on a graph, from some of its points; ``times`` is the product of its weights with (N, k)."""
 
-    def __init__(self, graph: KernelGraph, points: Points, times: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(self, graph: KernelGraph, points: Points, times: Callable[[np.ndarray], np.ndarray], threads: int) -> None:
         self.is_sparse: bool = sparse.issparse(graph.weights)
         self._graph, self._points, self._X, self._times = graph, points, points.box, times
+        self.threads = threads
         self.eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
         self._inverse = inverse_sums(graph)

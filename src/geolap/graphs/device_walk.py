@@ -31,6 +31,8 @@ class _Reached:
 class DeviceWalk:
     """The walk P on a graph on a device, from some of its points."""
 
+    threads = 1
+
     def __init__(self, graph: KernelGraph, points: Points, *, no_step: float, most_spanning: int, rounding: float) -> None:
         W: Any = graph.weights
         self._W: DeviceMatrix = W
