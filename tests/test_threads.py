@@ -156,3 +156,26 @@ os._exit(0)
 def test_fits_after_a_fork_wait_for_no_thread_of_the_parent_that_fits():
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
     subprocess.run([sys.executable, "-c", FORKS], check=True, env=environment, timeout=120)
+
+
+GROWS = """
+import numpy as np
+import geolap
+
+def held():
+    return int(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmSize")))
+
+X = np.random.default_rng(0).standard_normal((800, 3))
+for k in range(25):
+    geolap.LaplacianEigenmap(2, 0.5, n_neighbors=30).fit(X)
+    if k == 4:
+        before = held()
+print((held() - before) / 1024)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no /proc")
+def test_repeated_fits_hold_no_more_memory():
+    """Factors of sparse matrices are freed only on the thread that made them."""
+    grown = subprocess.run([sys.executable, "-c", GROWS], capture_output=True, text=True, check=True, timeout=120).stdout
+    assert float(grown) < 150  # MB; a thread's own arena is 64

@@ -86,11 +86,20 @@ def in_order(
 
 
 def heard(function: Callable[..., Result], *args: Any) -> Result:
-    """``function(*args)`` of native code that takes long, on a thread of its own: meanwhile an interrupt is heard here."""
-    pool = ThreadPoolExecutor(1)
+    """``function(*args)`` of native code that takes long, on a thread of its own: meanwhile an interrupt is heard here.
+
+    After one, the function ends at its next `checkpoint`.
+    """
+    pool, stop = ThreadPoolExecutor(1), threading.Event()
+
+    def there() -> Result:
+        _here.stop = stop
+        return function(*args)
+
     try:
-        return pool.submit(copy_context().run, function, *args).result()
+        return pool.submit(copy_context().run, there).result()
     finally:
+        stop.set()
         pool.shutdown(wait=False)
 
 

@@ -23,7 +23,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -36,7 +35,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 from ..laplacian import Matrix, scaled, shifted, submatrix
 from ..progress import say
 from ..sentences import Sentence
-from ..threads import heard, one_blas_thread, thread_count
+from ..threads import checkpoint, heard, one_blas_thread, thread_count
 from ..validation import check_choice
 from .graph import KernelGraph
 from .lapack import largest_of_full
@@ -503,24 +502,37 @@ def _few_fill_ins(B: sparse.csr_array, top: float) -> bool:
     """Whether a factorization of B is quick, to judge by those of two parts of it."""
     n = B.shape[0]
     near, size = breadth_first_order(B, 0, directed=False, return_predecessors=False), min(n, _PILOT)
-    whole, half = (_factors(B[some][:, some], 2.0 * top).L.nnz for some in (near[:size], near[: size // 2]))
+    whole, half = (heard(_fill_in, B[some][:, some], 2.0 * top) for some in (near[:size], near[: size // 2]))
     fill = whole * (n / size) ** np.log2(whole / half)
     return bool(fill**2 / n <= _MOST_FILL_WORK)
 
 
+def _fill_in(B: sparse.csr_array, top: float) -> int:
+    entries: int = _factors(B, top).L.nnz
+    return entries
+
+
 def _factors(B: sparse.csr_array, top: float) -> Any:
-    """Factors of ``top`` I − B, in an order that keeps them sparse."""
+    """Factors of ``top`` I − B, in an order that keeps them sparse.
+
+    SciPy frees them only on the thread that they were made on, and says nothing elsewhere: they never leave it.
+    """
     A = sparse.csc_array(top * sparse.eye_array(B.shape[0]) - B)
-    return heard(partial(splu, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}), A)
+    return splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
 
 
 def _factorized(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _Eigenpairs:
     """Largest eigenpairs of a sparse matrix by inverse iteration: near ``top`` they are close, their inverses far apart."""
+    return heard(_by_inverse, B, k, known, top)
+
+
+def _by_inverse(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _Eigenpairs:
     n = B.shape[0]
     shift = 1e-10 * top
     solve = _factors(B, top + shift).solve
 
     def product(v: np.ndarray) -> np.ndarray:
+        checkpoint()
         v = solve(v - known[:, 0] * (known[:, 0] @ v))
         return v - known[:, 0] * (known[:, 0] @ v)
 
