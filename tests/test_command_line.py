@@ -540,6 +540,17 @@ def test_output_works_where_there_are_no_greek_letters(sphere):
     assert "Bandwidth" in told.stdout
 
 
+@pytest.mark.parametrize("sign", ["SIGHUP", "SIGTERM", "SIGINT"])
+def test_a_request_to_end_while_python_ends_changes_nothing(sign):
+    code = (
+        "import os, signal, sys\n"
+        f"class Late:\n    def __del__(self, kill=os.kill, own=os.getpid(), sign=signal.{sign}): kill(own, sign)\n"
+        "sys.late, sys.argv = Late(), ['geolap', '--version']\n"
+        "from geolap.cli import main\nmain()"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
 def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
     code = "import sys; sys.modules['typer'] = None; from geolap.cli import main; main()"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -90,10 +90,10 @@ class Answer:
 @contextmanager
 def on_interrupt() -> Iterator[None]:
     """Ctrl-C and requests to end are an exit code, whenever they come."""
+    requests = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # not on every system
     signal.signal(signal.SIGINT, lambda *_: _asked(Exit.INTERRUPTED, KeyboardInterrupt()))
-    for name in ("SIGTERM", "SIGHUP"):  # not on every system
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), lambda *_: _asked(Exit.TERMINATED, SystemExit(int(Exit.TERMINATED))))
+    for request in requests:
+        signal.signal(request, lambda *_: _asked(Exit.TERMINATED, SystemExit(int(Exit.TERMINATED))))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # of terminals that have no Greek letters
@@ -105,6 +105,8 @@ def on_interrupt() -> Iterator[None]:
     except SystemExit as end:
         if end.code in (Exit.INTERRUPTED, Exit.TERMINATED):
             _leave(Exit(end.code))
+        for request in (signal.SIGINT, *requests):  # all is done, and Python, while it ends, would die of one
+            signal.signal(request, signal.SIG_IGN)
         raise
 
 
