@@ -24,11 +24,11 @@ from .local import Around, metrics_around
 
 __all__ = ["SparseEngine"]
 
-# Rows whose pairs are processed together, and the most evaluation points in one task.
+# Rows whose pairs are processed together, and evaluation points in one task.
 _ROWS = 1024
-_GROUP = 64
-# Points with no more pairs than this are processed together, as many as make so many numbers.
-_FEW_STORED, _HELD = 64, 2**20
+_GROUP = 8
+# Points with no more pairs than this are processed together: at most so many, and as many as make so many numbers.
+_FEW_STORED, _GROUP_OF_FEW, _HELD = 64, 64, 2**22
 # Points that a point may be joined with where distances between them are estimated.
 _MOST_JOINED = 300
 
@@ -97,21 +97,26 @@ class SparseEngine(ExactEngine):
     def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
         epsilons = in_unit(bandwidths, self._unit)
         steps, scratch = ladders(epsilons), Scratch()
-        stored = np.diff(self._sqdist.indptr)[sample] if self._X is not None else np.full(len(sample), _FEW_STORED + 1)
+        stored = np.diff(self._sqdist.indptr)[sample]
+        few = (stored <= _FEW_STORED) & (self._X is not None)
 
         def of(group: np.ndarray) -> LocalMetrics:
             checkpoint()
-            few, many = np.flatnonzero(stored[group] <= _FEW_STORED), np.flatnonzero(stored[group] > _FEW_STORED)
-            parts = [self._metrics_at(i, steps, density, dim, scratch) for i in sample[group[many]]]
-            if len(few):
-                parts.append(self._metrics_of(sample[group[few]], epsilons, density, dim))
-            return LocalMetrics.joined(parts, axis=0).at(np.argsort(np.concatenate([many, few])))
+            if few[group[0]]:
+                return self._metrics_of(sample[group], epsilons, density, dim)
+            return LocalMetrics.joined([self._metrics_at(i, steps, density, dim, scratch) for i in sample[group]], axis=0)
 
-        numbers = len(bandwidths) * int(stored.max()) * self._points.shape[1]
-        size = int(np.clip(_HELD // numbers, 1, _GROUP))
-        groups = np.array_split(np.arange(len(sample)), -(-len(sample) // size))
+        numbers = len(bandwidths) * _FEW_STORED * (1 if self._X is None else self._X.shape[1])
+        sizes = {True: max(1, min(_GROUP_OF_FEW, _HELD // numbers)), False: _GROUP}
+        groups = [
+            group
+            for kind, size in sizes.items()
+            for group in np.array_split(np.flatnonzero(few == kind), -(-np.count_nonzero(few == kind) // size) or 1)
+            if len(group)
+        ]
         label = f"metrics at {len(bandwidths)} bandwidths"
-        return LocalMetrics.joined(list(in_order(of, groups, n_jobs=self._n_jobs, label=label)), axis=0)
+        found = LocalMetrics.joined(list(in_order(of, groups, n_jobs=self._n_jobs, label=label)), axis=0)
+        return found.at(np.argsort(np.concatenate(groups)))
 
     def _metrics_of(self, group: np.ndarray, epsilons: np.ndarray, density: np.ndarray, dim: int) -> LocalMetrics:
         """At points that have few pairs each, for all together."""
