@@ -62,6 +62,19 @@ def test_lanczos_takes_over_where_lobpcg_fails_or_is_missing(graph, monkeypatch)
     np.testing.assert_array_equal(smooth_spectrum(graph, 3).vectors, expected)
 
 
+def test_lobpcg_is_content_with_what_it_reaches_or_gives_up(graph, monkeypatch):
+    pytest.importorskip("pyamg")
+    expected = smooth_spectrum(graph, 3, solver="dense").eigenvalues
+    monkeypatch.setattr(spectrum, "_WANTED_OF_LOBPCG", 1e-20)  # no rounding allows for it
+    monkeypatch.setattr(spectrum, "_lanczos", lambda *args: pytest.fail("LOBPCG was not accepted"))
+    np.testing.assert_allclose(smooth_spectrum(graph, 3, solver="lobpcg").eigenvalues, expected, rtol=1e-6, atol=1e-9)
+    monkeypatch.setattr(spectrum, "_ACCEPTED_OF_LOBPCG", 1e-20)
+    asked = []
+    monkeypatch.setattr(spectrum, "_lanczos", lambda *args: asked.append(args))
+    np.testing.assert_allclose(smooth_spectrum(graph, 3, solver="lobpcg").eigenvalues, expected, rtol=1e-6, atol=1e-9)
+    assert asked
+
+
 def test_sparse_graphs_in_few_dimensions_are_factorized(monkeypatch):
     monkeypatch.setattr(spectrum, "_MOST_FILL_WORK", 1e8)
     rng = np.random.default_rng(0)

@@ -20,6 +20,8 @@ __all__ = ["has_multigrid", "smallest_by_multigrid"]
 _GUARDS = 4
 # Iterations between looks at the residuals of the wanted vectors, and how many such rounds.
 _ITERATIONS, _ROUNDS = 16, 6
+# Residuals that fall no faster in a round do not fall.
+_SLOW = 0.5
 # The coarsest level, which is solved directly.
 _COARSEST = 500
 
@@ -32,19 +34,21 @@ def has_multigrid() -> bool:
 
 
 def smallest_by_multigrid(
-    L: sparse.csr_array, k: int, *, product: _Product, known: np.ndarray, tol: float
+    L: sparse.csr_array, k: int, *, product: _Product, known: np.ndarray, tol: float, accepted: float
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """The k smallest eigenvalues of a symmetric positive semi-definite CSR matrix and their vectors (n, k).
 
     ``known`` (n, 1) spans its null space and is kept out; ``product`` multiplies with L; residuals should fall to ``tol``.
-    The answer is None if they do not, or if the coarse level is too small to tell that many vectors apart.
+    Those that fall no further, as where points hang on by a thread, are ``accepted`` below that.  The answer is None if they
+    stay above, or if the coarse level is too small to tell that many vectors apart.
     """
     levels = _levels(L, known)
     if levels[1].A.shape[0] < 2 * (k + _GUARDS) + 2:
         return None
     vectors = _start(levels, k + _GUARDS)
     precondition = _cycle(levels, product)
-    for _ in range(_ROUNDS):
+    residual = np.inf
+    for left in reversed(range(_ROUNDS)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # guards need not converge
             values, vectors = lobpcg(
@@ -53,7 +57,8 @@ def smallest_by_multigrid(
         order = np.argsort(values)
         values, vectors = values[order], vectors[:, order]
         wanted = vectors[:, :k]
-        if np.linalg.norm(product(wanted) - wanted * values[:k], axis=0).max() <= tol:
+        before, residual = residual, float(np.linalg.norm(product(wanted) - wanted * values[:k], axis=0).max())
+        if residual <= (accepted if residual > _SLOW * before or not left else tol):
             return values[:k], wanted
     return None
 

@@ -54,8 +54,9 @@ _NO_EDGE = 1e-14
 _DIRECT, _DIRECT_PER_PAIR, _DIRECT_SPARSE = 1500, 6, 300
 # Residuals relative to the largest eigenvalue: what the solvers aim at, and what is accepted.
 _WANTED, _ACCEPTED = 1e-9, 1e-6
-# What LOBPCG aims at, and the vectors of how many points, and how many of them, it finds sooner than Lanczos.
-_WANTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 50_000, 15
+# What LOBPCG aims at, what is accepted where it gets no further, and the vectors of how many points, and how many of them,
+# it finds sooner than Lanczos.
+_WANTED_OF_LOBPCG, _ACCEPTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 1e-7, 50_000, 15
 # Vectors that Lanczos holds, at least; and restarts, the fewer where a matrix is small enough to be factorized instead.
 _BASIS = 60
 _RESTARTS, _FEW_RESTARTS = 3000, 30
@@ -378,7 +379,8 @@ def _lobpcg(B: sparse.csr_array, k: int, known: np.ndarray, top: float, n_jobs: 
     L.data *= -1.0
     L.setdiag(L.diagonal() + top)
     with product(L, n_jobs) as times:
-        found = smallest_by_multigrid(L, k, product=times, known=known[order], tol=_WANTED_OF_LOBPCG * top)
+        tol, accepted = _WANTED_OF_LOBPCG * top, _ACCEPTED_OF_LOBPCG * top
+        found = smallest_by_multigrid(L, k, product=times, known=known[order], tol=tol, accepted=accepted)
     if found is None:
         return None
     vectors = np.empty_like(found[1])
