@@ -17,7 +17,7 @@ from ..tangent import gram_finder, tangent_finder
 from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
 
-__all__ = ["Around", "metrics_around"]
+__all__ = ["Around", "metrics_around", "transitions"]
 
 # Weights processed at once (4 MiB: a share of a cache).
 _BATCH_ELEMENTS = 2**19
@@ -96,14 +96,22 @@ def metrics_around(
         neighbors = W.sum(axis=2)
         total = around.at_center + neighbors
         effective[:, columns] = (total**2 / (around.at_center + W2.sum(axis=2))).T
-        Y = coordinates(W, W2, neighbors, total)
-        P = np.multiply(W, density[columns, None, :n], out=W)
-        P /= (P.sum(axis=2) + around.density_here[:, columns].T)[:, :, None]
-        P[neighbors < NO_NEIGHBORS] = 0.0
-        Y = Y.reshape(b, c, dim, n)
+        Y = coordinates(W, W2, neighbors, total).reshape(b, c, dim, n)
+        P = transitions(W, neighbors, density[columns, None, :n], around.density_here[:, columns].T)
         H[:, columns] = dual_metric(Y, P, epsilons[:, None] * around.rho).swapaxes(0, 1)
         drifts[:, columns] = drift(Y, P, epsilons[:, None] * around.rho).T
     return LocalMetrics(H, effective, drifts)
+
+
+def transitions(W: np.ndarray, neighbors: np.ndarray, density: np.ndarray, density_here: np.ndarray) -> np.ndarray:
+    """Rows of P (b, c, n), in the place of the weights W; none from a point without neighbors.
+
+    From the sums (b, c) of the weights, density weights (b, 1 or c, n), and those at the evaluation points (b, c).
+    """
+    P = np.multiply(W, density, out=W)
+    P /= (P.sum(axis=2) + density_here)[:, :, None]
+    P[neighbors < NO_NEIGHBORS] = 0.0
+    return P
 
 
 # Tangent coordinates (b·c, dim, n) from weights (b, c, n), squared weights (b, c, k), and the sums (b, c) of weights without

@@ -19,8 +19,8 @@ from ..pairs import ZERO, Pairs
 from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..tangent import tangent_bases
 from ..threads import Scratch, checkpoint, in_order
-from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
-from .local import Around, metrics_around
+from .base import ExactEngine, LocalMetrics
+from .local import Around, metrics_around, transitions
 
 __all__ = ["SparseEngine"]
 
@@ -107,13 +107,8 @@ class SparseEngine(ExactEngine):
             return LocalMetrics.joined([self._metrics_at(i, steps, density, dim, scratch) for i in sample[group]], axis=0)
 
         numbers = len(bandwidths) * _FEW_STORED * (1 if self._X is None else self._X.shape[1])
-        sizes = {True: max(1, min(_GROUP_OF_FEW, _HELD // numbers)), False: _GROUP}
-        groups = [
-            group
-            for kind, size in sizes.items()
-            for group in np.array_split(np.flatnonzero(few == kind), -(-np.count_nonzero(few == kind) // size) or 1)
-            if len(group)
-        ]
+        kinds = (np.flatnonzero(few), max(1, min(_GROUP_OF_FEW, _HELD // numbers))), (np.flatnonzero(~few), _GROUP)
+        groups = [rows[k : k + size] for rows, size in kinds for k in range(0, len(rows), size)]
         label = f"metrics at {len(bandwidths)} bandwidths"
         found = LocalMetrics.joined(list(in_order(of, groups, n_jobs=self._n_jobs, label=label)), axis=0)
         return found.at(np.argsort(np.concatenate(groups)))
@@ -135,9 +130,7 @@ class SparseEngine(ExactEngine):
         total = at_center + neighbors
         offset = np.einsum("mck,ckr->mcr", W, A) / total[:, :, None]
         Y = tangent_bases(A, offset, at_center, W2, dim) @ A.mT
-        P = W * density[j].transpose(2, 0, 1)
-        P /= (P.sum(axis=2) + density_here)[:, :, None]
-        P[neighbors < NO_NEIGHBORS] = 0.0
+        P = transitions(W, neighbors, density[j].transpose(2, 0, 1), density_here)
         eps = epsilons[:, None] * self._rho[group]
         H, drifts = dual_metric(Y, P, eps), drift(Y, P, eps)
         return LocalMetrics(H.swapaxes(0, 1), (total**2 / (at_center + W2.sum(axis=2))).T, drifts.T)

@@ -533,12 +533,12 @@ def _by_inverse(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _
     shift = 1e-10 * top
     solve = _factors(B, top + shift).solve
 
-    def product(v: np.ndarray) -> np.ndarray:
+    def solved(v: np.ndarray) -> np.ndarray:
         checkpoint()
         v = solve(v - known[:, 0] * (known[:, 0] @ v))
         return v - known[:, 0] * (known[:, 0] @ v)
 
-    inverse, vectors = eigsh(LinearOperator((n, n), matvec=product, dtype=float), k, which="LA", v0=_start(n), tol=_WANTED)
+    inverse, vectors = eigsh(LinearOperator((n, n), matvec=solved, dtype=float), k, which="LA", v0=_start(n), tol=_WANTED)
     return top + shift - 1.0 / inverse, vectors
 
 
