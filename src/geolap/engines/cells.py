@@ -50,8 +50,9 @@ __all__ = ["CellsEngine"]
 
 # The acceptable relative error of degrees, as a share of D; and that of row sums.
 _ERROR_OF_D, _ROW_SUM_ERROR = 0.25, 0.004
-# Up to the first number of pairs, all pairs of targets and points are visited; never more than the second.
-_FEW_PAIRS, _MOST_PAIRS = 4 * 10**8, 10**10
+# Up to the first number of pairs within reach, about as many effective neighborhoods, all pairs of targets and points are
+# visited; never more than the third number of all pairs.
+_FEW_PAIRS, _WITHIN_REACH, _MOST_PAIRS = 2 * 10**7, 8.0, 10**10
 # If the neighborhoods cover less than this share of all points, it pays to drop the points outside all of them.
 _FEW_SEEN = 0.3
 # Up to this dimension second moments are formed; beyond, tangent bases are found by iteration.
@@ -263,8 +264,8 @@ class CellsEngine:
         columns, seen, scratch = rows.columns, np.zeros(rows.columns.size, dtype=bool), Scratch()
         for i, some, distance in zip(rows.places, rows.runs, rows.reach, strict=True):
             index = columns.points(some)
-            A = columns.differences(self._X[i], some, scratch)[: len(index)]
-            seen[index[np.einsum("nr,nr->n", A, A) <= distance**2]] = True
+            A = columns.differences(self._X[i], some, scratch)[:, : len(index)]
+            seen[index[np.einsum("rn,rn->n", A, A) <= distance**2]] = True
         return targets[seen[targets]]
 
     def _sampled(self, share: float, places: np.ndarray) -> tuple[np.ndarray, float]:
@@ -292,7 +293,7 @@ class CellsEngine:
         """Finer and finer cells, each with the error of their degrees at some of the places."""
         n = len(self._X)
         first = _power_of_two(FEWEST_CELLS / share)
-        if 2 * first < n and len(places) * n > _FEW_PAIRS:
+        if 2 * first < n and len(places) * n * min(1.0, _WITHIN_REACH * share) > _FEW_PAIRS:
             # Not evenly spread: in the order of the tree that would be the edges of cells.
             checked = np.sort(np.random.default_rng(self._seed).choice(places, min(len(places), CHECKED), replace=False))
             truth = self._sums(self._cells(min(n, FINER * first)), checked, eps, separately=True)

@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from ..caching import cached_property
 from ..kernel import gaussian
@@ -49,6 +48,8 @@ _MOST_INVERSE = 1e25
 _REACH = 3.5
 # Targets of one tile, and cells; cells that share a bounding box, and boxes that share one.
 _TARGETS, _CELLS, _SHARED = 1024, 1024, 32
+# Tiles of fewer targets than this are summed target by target: the factors of their cells would cost more than the sums.
+_FEW_TARGETS = 8
 # Exponents in single precision are not lower than this; their weights are zero long before.
 _FAR = 1e30
 
@@ -172,14 +173,15 @@ class Cells:
 
         Targets between two of the ``starts`` are processed together, and should be close to each other.
         """
-        variances = self.variances if self.variances.any() else np.zeros((1, 1))  # one column if all coordinates are alike
-        widen = 1.0 + 2.0 * variances / (eps * self.rho[:, None]) ** 2
+        if len(targets) < _FEW_TARGETS * len(starts):
+            scales = np.ones(len(targets)) if rho is None else rho
+            each = zip(targets, scales, strict=True)
+            return np.array(list(in_order(lambda one: self._sum(*one, eps, cutoff), each, n_jobs=n_jobs, label=None)))
+        widen = self._widened(eps)
         logs = np.log(self.counts) - 0.5 * np.log(widen).sum(axis=1)
         largest = logs.max()
         weights = np.exp(logs - largest).astype(np.float32)
-        widths = np.maximum.reduceat(np.sqrt(widen.max(axis=1)), np.arange(0, len(widen), _SHARED))  # of each box
         inverse = 1.0 / (eps**2 * self.rho[:, None] * widen)
-        rho_most = self.rho.max()
         scratch = Scratch()
         # With one center for all tiles the factors of the cells are computed once, if that does not cost too many digits.
         size = np.einsum("nr,nr->n", self.centers, self.centers).max()
@@ -192,46 +194,58 @@ class Cells:
             checkpoint()
             points = targets[slice(*run)]
             scale = np.ones(len(points)) if rho is None else rho[slice(*run)]
-            near = self.near(points, eps * np.sqrt(scale.max() * rho_most) * widths)
+            near = self.near(points, eps, scale.max())
             center = 0.0 if once else points[len(points) // 2]
             left = _of_points(points - center, scale, inverse.shape[1] == 1).astype(np.float32)
             # Both points of a close pair are about as far from the center.
             far = left[:, : inverse.shape[1]].sum(axis=1).max()
-            lost = tiny or (not once and np.finfo(np.float32).eps * far * inverse.max() > 10.0 * _EXPONENT_ERROR)
+            if tiny or (not once and np.finfo(np.float32).eps * far * inverse.max() > 10.0 * _EXPONENT_ERROR):
+                return np.array([self._sum(*one, eps, cutoff) for one in zip(points, scale, strict=True)])
             sums = np.zeros(len(points))
             for k in range(0, len(near), _CELLS):
                 part = near[k : k + _CELLS]
                 W = scratch.array("W", (len(points), len(part)), np.float32)
-                if lost:  # by differences
-                    squares = _weighted_squares(points, self.centers[part], inverse[part])
-                    W[:] = -np.minimum(squares / scale[:, None], _FAR)
-                else:
-                    right = _of_cells(self.centers[part] - center, inverse[part]) if factors is None else factors[part]
-                    np.matmul(left, right.T, out=W)
+                right = _of_cells(self.centers[part] - center, inverse[part]) if factors is None else factors[part]
+                np.matmul(left, right.T, out=W)
                 outside = None if cutoff is None else W * widen[part].mean(axis=1).astype(np.float32) < -(cutoff**2)
                 np.exp(W, out=W)
                 if outside is not None:
                     W[outside] = 0.0
                 sums += W @ weights[part]
-            return sums
+            return sums * np.exp(max(largest, -600.0))
 
         runs = pairwise([*starts, len(targets)])
-        found = in_order(of, runs, n_jobs=n_jobs, label=None)
-        return np.concatenate(list(found)) * np.exp(max(largest, -600.0))
+        return np.concatenate(list(in_order(of, runs, n_jobs=n_jobs, label=None)))
 
-    def near(self, points: np.ndarray, eps: float | np.ndarray) -> np.ndarray:
-        """Indices of the cells that may be within reach of the points, at a bandwidth for each box of cells."""
-        return self.boxes.points(self.boxes.within(_REACH * eps, points.min(axis=0), points.max(axis=0)))
+    def _sum(self, target: np.ndarray, scale: float, eps: float, cutoff: float | None) -> float:
+        """Σ W for one target, by differences."""
+        checkpoint()
+        near = self.near(target[None], eps, scale)
+        widen = self._widened(eps, near)
+        with np.errstate(over="ignore"):
+            squares = (np.square(self.centers[near] - target) / widen).sum(axis=1) / (eps**2 * self.rho[near] * scale)
+        W = self.counts[near] * np.exp(-squares - 0.5 * np.log(widen).sum(axis=1))
+        return float(W.sum() if cutoff is None else W[squares * widen.mean(axis=1) <= cutoff**2].sum())
 
+    def _widened(self, eps: float, some: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """How much wider ε² is in each coordinate (K, r); one column if it is as wide in all, as for cells of one point."""
+        rho = self.rho[some, None]
+        return 1.0 + 2.0 * self.variances[some] / (eps * rho) ** 2 if self._widest.any() else np.ones_like(rho)
 
-def _weighted_squares(points: np.ndarray, centers: np.ndarray, inverse: np.ndarray) -> np.ndarray:
-    """Σ_k (x_k − μ_k)² a_k (n, K), without loss of digits where points and centers are close."""
-    if inverse.shape[1] == 1:
-        return cdist(points, centers, "sqeuclidean") * inverse.T
-    squares = np.zeros((len(points), len(centers)))
-    for x, center, a in zip(points.T, centers.T, inverse.T, strict=True):
-        squares += np.square(x[:, None] - center) * a
-    return squares
+    @cached_property
+    def _widest(self) -> np.ndarray:
+        """The largest variance over ρ² in each box of cells."""
+        widest = self.variances.max(axis=1) / self.rho**2
+        return np.maximum.reduceat(widest, np.arange(0, len(widest), _SHARED))
+
+    @cached_property
+    def _most_rho(self) -> float:
+        return float(self.rho.max())
+
+    def near(self, points: np.ndarray, eps: float, scale: float = 1.0) -> np.ndarray:
+        """Indices of the cells that may be within reach of points whose local scales are at most ``scale``."""
+        reach = _REACH * eps * np.sqrt(scale * self._most_rho) * np.sqrt(1.0 + 2.0 * self._widest / eps**2)
+        return self.boxes.points(self.boxes.within(reach, points.min(axis=0), points.max(axis=0)))
 
 
 def _of_cells(centers: np.ndarray, inverse: np.ndarray) -> np.ndarray:
