@@ -40,6 +40,18 @@ def test_lobpcg_is_reproducible_and_leaves_the_global_generator_alone(graph):
     np.testing.assert_array_equal(np.random.get_state()[1], before)
 
 
+@pytest.mark.parametrize("n_edges", [40, "all"])
+def test_lobpcg_on_cells_agrees_with_lanczos_on_graphs_of_points_within_reach(n_edges, monkeypatch):
+    monkeypatch.setattr(spectrum, "has_multigrid", lambda: False)
+    X = np.vstack([make_hourglass(6000, noise=0.01, random_state=0).data, [[3.0, 3.0, 3.0], [3.01, 3.0, 3.0]]])
+    thinned = geolap.GraphLaplacian(0.2, n_edges=n_edges, calibrate=False, random_state=0).fit(X).graph_
+    assert thinned.order is not None
+    one, other = (smooth_spectrum(thinned, 6, solver=solver) for solver in ("lobpcg", "lanczos"))
+    assert one.n_components == 2  # a pair of points far away
+    np.testing.assert_allclose(one.eigenvalues, other.eigenvalues, rtol=1e-9, atol=1e-12)
+    assert one.residual <= 1e-7
+
+
 def test_lobpcg_with_local_scales():
     pytest.importorskip("pyamg")
     X = make_sphere(3000, random_state=0).data
@@ -58,7 +70,7 @@ def test_lanczos_takes_over_where_lobpcg_fails_or_is_missing(graph, monkeypatch)
     with pytest.raises(ImportError, match=r"LOBPCG needs pyamg, which is not installed: pip install 'geolap\[scale\]'"):
         smooth_spectrum(graph, 3, solver="lobpcg")
     monkeypatch.setattr(spectrum, "has_multigrid", lambda: True)
-    monkeypatch.setattr(spectrum, "smallest_by_multigrid", lambda *args, **kwargs: None)
+    monkeypatch.setattr(spectrum, "smallest_by_lobpcg", lambda *args, **kwargs: None)
     np.testing.assert_array_equal(smooth_spectrum(graph, 3).vectors, expected)
 
 

@@ -34,11 +34,14 @@ class Pairs:
     unit : float
     share : ndarray or None
         For every entry of a sparse matrix, the share of pairs like it that are stored: its weight is divided by it.
+    order : ndarray (N,) or None
+        The points in the order of a k-d tree, if pairs are those within reach or a share of them.
     """
 
     sqdist: Matrix
     unit: float
     share: np.ndarray | None = None
+    order: np.ndarray | None = None
 
     @property
     def n_points(self) -> int:

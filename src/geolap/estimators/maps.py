@@ -193,8 +193,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             markov=self._markov,
             separate=self.disconnected == "separate",
             components=components,
-            # Multigrid gains nothing where edges lead far: the coarse levels are full.
-            solver="lanczos" if built.thinning is not None and self.eigen_solver == "auto" else self.eigen_solver,
+            solver=self.eigen_solver,
             n_jobs=self.n_jobs,
         )
 

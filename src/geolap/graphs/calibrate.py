@@ -177,7 +177,10 @@ class _Walk:
         for _ in range(steps):
             first, last = W.indptr[places], W.indptr[places + 1]
             drawn = sums[first] + (sums[last] - sums[first]) * rng.random(len(places))
-            places = W.indices[np.clip(np.searchsorted(sums, drawn, side="right") - 1, first, last - 1)]
+            ascending = np.argsort(drawn)  # what is searched for in order is near what was found before
+            entries = np.empty(len(places), dtype=int)
+            entries[ascending] = np.searchsorted(sums, drawn[ascending], side="right") - 1
+            places = W.indices[np.clip(entries, first, last - 1)]
             rows.append(sparse.csr_array((share, places, ends), shape=(len(starts), W.shape[0])))
         return rows
 

@@ -8,7 +8,7 @@ first look.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -49,6 +49,7 @@ class AllPairs:
     X: torch.Tensor
     unit: float
     rho: torch.Tensor | None = None
+    order: ClassVar[None] = None  # nothing there is solved in an order of its own
 
     def scaled(self, rho: np.ndarray) -> "AllPairs":
         """Distances over √(ρ_i ρ_j)."""
@@ -88,6 +89,7 @@ class SomePairs:
     unit: float
     n_points: int
     share: torch.Tensor | None = None
+    order: ClassVar[None] = None
 
     @classmethod
     def of(cls, found: _Found, unit: float, n: int, share: torch.Tensor | None = None) -> "SomePairs":

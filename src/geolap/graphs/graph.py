@@ -63,6 +63,8 @@ class KernelGraph:
         What L is divided by, if it was measured.
     multiplicity : ndarray (N,) or None
         m, the weights of the points; None if all are 1.
+    order : ndarray (N,) or None
+        The points in the order of a k-d tree, if pairs are those within reach or a share of them.
     """
 
     weights: Matrix
@@ -73,6 +75,7 @@ class KernelGraph:
     scale: LocalScale | None = None
     calibration: Calibration | None = None
     multiplicity: np.ndarray | None = None
+    order: np.ndarray | None = None
 
     @property
     def n_points(self) -> int:
@@ -113,7 +116,16 @@ class KernelGraph:
         W = submatrix(self.weights, rows)
         scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.intrinsic_dim)
         m = weights_at(self.multiplicity, rows)
-        return replace(self, weights=W, degrees=self.degrees[rows], density=self.density[rows], scale=scale, multiplicity=m)
+        order = None if self.order is None else np.argsort(np.argsort(self.order)[rows])
+        return replace(
+            self,
+            weights=W,
+            degrees=self.degrees[rows],
+            density=self.density[rows],
+            scale=scale,
+            multiplicity=m,
+            order=order,
+        )
 
     def renormalized(self) -> Matrix:
         """W' = diag(v) W diag(v)."""
@@ -258,7 +270,7 @@ def kernel_graph(
     # Its square must be a number: powers of degrees may go further.
     unit = float(np.exp(np.clip(logs.max(), -340.0, 340.0))) if np.isfinite(logs.max()) else 1.0
     density = density_weights(degrees / m, renormalization=renormalization, scale=scale)
-    return KernelGraph(W, float(bandwidth), degrees, density, unit, scale, multiplicity=multiplicity)
+    return KernelGraph(W, float(bandwidth), degrees, density, unit, scale, multiplicity=multiplicity, order=pairs.order)
 
 
 def _inverse(sums: np.ndarray) -> np.ndarray:

@@ -1,29 +1,44 @@
-"""Smallest eigenpairs of a large sparse matrix by LOBPCG, with algebraic multigrid for preconditioner and start.
+"""Smallest eigenpairs of a large sparse matrix by LOBPCG, with coarse levels for preconditioner and start.
 
-Lanczos needs as many products as 1/√μ, μ the gap between eigenvalues, which falls as the number of points grows.  A
-multigrid cycle (smoothed aggregation, from pyamg) brings an error down by about the same factor regardless of the size, and
-the eigenvectors of its first coarse level, some eighty times smaller, are a start that is right to a few percent.
+Lanczos needs as many products as 1/√μ, μ the gap between eigenvalues, which falls as the number of points grows.  Coarse
+levels bring an error down by about the same factor regardless of the size, and their eigenvectors are a start that is right
+to a few percent.  There are two kinds:
+
+- *Multigrid* (smoothed aggregation, from pyamg), for graphs of nearest neighbors.
+- *Cells*, the branches of a k-d tree, for graphs of all pairs within reach or a share of them, whose edges lead far:
+  multigrid would have full coarse levels there.  Where a cell is no wider than ε, whatever varies within cells is damped by
+  the graph itself, and one level is enough: M⁻¹ = diag⁻¹ + C (CᵀLC)⁺ Cᵀ, the columns of C being the null vector on each
+  of the cells.
+
+LOBPCG in the form of Hetmaniuk & Lehoucq (2006), with orthonormal bases throughout: where residuals sit on the same few
+points, the plain form breaks down.
 """
 
-import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import ArpackError, eigsh, lobpcg
+from scipy.sparse.linalg import ArpackError, eigsh
 
-__all__ = ["has_multigrid", "smallest_by_multigrid"]
+from ..engines.gaussian_cells import branches
+
+__all__ = ["Levels", "has_multigrid", "levels_by_cells", "levels_by_multigrid", "smallest_by_lobpcg"]
 
 # Vectors beyond the wanted ones: with them the last wanted converge as fast as the first.
 _GUARDS = 4
-# Iterations between looks at the residuals of the wanted vectors, and how many such rounds.
-_ITERATIONS, _ROUNDS = 16, 6
-# Residuals that fall no faster in a round do not fall.
-_SLOW = 0.5
+# Iterations at most; residuals that fall by no more than this factor in so many of them do not fall.
+_ITERATIONS, _SLOW, _ROUND = 100, 0.5, 12
+# Directions of a new block below this share of the longest are rounding.
+_DEPENDENT = 1e-7
 # The coarsest level, which is solved directly.
 _COARSEST = 500
+# Cells, and the fewest points of one; entries that are added up at once.
+_CELLS, _FEWEST_IN_CELL, _TOGETHER = 1024, 16, 2**22
+# Eigenvalues of the coarse level below this share of the largest are its null space.
+_NULL = 1e-9
 
 _Product = Callable[[np.ndarray], np.ndarray]
 
@@ -33,40 +48,102 @@ def has_multigrid() -> bool:
     return find_spec("pyamg") is not None
 
 
-def smallest_by_multigrid(
-    L: sparse.csr_array, k: int, *, product: _Product, known: np.ndarray, tol: float, accepted: float
+@dataclass(frozen=True)
+class Levels:
+    """What coarse levels tell of a matrix.
+
+    Attributes
+    ----------
+    start : callable
+        k → the smoothest k vectors of a coarse level, on the finest (n, k), the null vector left out.
+    precondition : callable
+        An approximate inverse of the matrix, applied to vectors (n, k).
+    size : int
+        Points of the first coarse level.
+    """
+
+    start: Callable[[int], np.ndarray]
+    precondition: _Product
+    size: int
+
+
+def smallest_by_lobpcg(
+    levels: Levels, k: int, *, product: _Product, known: np.ndarray, tol: float, accepted: float
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """The k smallest eigenvalues of a symmetric positive semi-definite CSR matrix and their vectors (n, k).
+    """The k smallest eigenvalues of a symmetric positive semi-definite matrix L and their vectors (n, k).
 
     ``known`` (n, 1) spans its null space and is kept out; ``product`` multiplies with L; residuals should fall to ``tol``.
     Those that fall no further, as where points hang on by a thread, are ``accepted`` below that.  The answer is None if they
     stay above, or if the coarse level is too small to tell that many vectors apart.
     """
-    levels = _levels(L, known)
-    if levels[1].A.shape[0] < 2 * (k + _GUARDS) + 2:
+    if levels.size < 2 * (k + _GUARDS) + 2:
         return None
-    vectors = _start(levels, k + _GUARDS)
-    precondition = _cycle(levels, product)
-    residual = np.inf
-    for left in reversed(range(_ROUNDS)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # guards need not converge
-            values, vectors = lobpcg(
-                product, vectors, M=precondition, Y=known, largest=False, tol=0.3 * tol, maxiter=_ITERATIONS
-            )
-        order = np.argsort(values)
-        values, vectors = values[order], vectors[:, order]
-        wanted = vectors[:, :k]
-        before, residual = residual, float(np.linalg.norm(product(wanted) - wanted * values[:k], axis=0).max())
-        if residual <= (accepted if residual > _SLOW * before or not left else tol):
-            return values[:k], wanted
+    X = _orthonormal(levels.start(k + _GUARDS), known)
+    m, AX, residuals = X.shape[1], product(X), []
+    P = AP = X[:, :0]
+    if m < k:
+        return None
+    for _ in range(_ITERATIONS):
+        values, U = np.linalg.eigh(X.T @ AX)
+        X, AX = X @ U, AX @ U
+        R = AX - X * values
+        residuals.append(float(np.linalg.norm(R[:, :k], axis=0).max()))
+        stuck = len(residuals) > _ROUND and residuals[-1] > _SLOW * residuals[-1 - _ROUND]
+        last = stuck or len(residuals) == _ITERATIONS
+        if residuals[-1] <= (accepted if last else tol):
+            return values[:k], X[:, :k]
+        if last:
+            break
+        new = _orthonormal(levels.precondition(R), np.hstack([known, X, P]))
+        S, AS = np.hstack([X, P, new]), np.hstack([AX, AP, product(new)])
+        U = np.linalg.eigh(S.T @ AS)[1][:, :m]
+        # The step, made orthogonal to the new X: the same combinations without the old X.
+        step = _orthonormal(np.vstack([np.zeros((m, m)), U[m:]]), U)
+        X, AX, P, AP = S @ U, AS @ U, S @ step, AS @ step
     return None
 
 
-def _levels(L: sparse.csr_array, known: np.ndarray) -> list[Any]:
+def _orthonormal(V: np.ndarray, against: np.ndarray) -> np.ndarray:
+    """An orthonormal basis (n, ≤ k) of what vectors (n, k) add to the orthonormal ``against``; less if they depend on it."""
+    V = V / np.maximum(np.linalg.norm(V, axis=0), np.finfo(float).tiny)
+    for _ in range(2):
+        V = V - against @ (against.T @ V)
+        squares, U = np.linalg.eigh(V.T @ V)
+        kept = squares > _DEPENDENT**2 * max(squares[-1], np.finfo(float).tiny)
+        V = V @ (U[:, kept] / np.sqrt(squares[kept]))
+    return V
+
+
+def levels_by_cells(B: sparse.csr_array, top: float, known: np.ndarray) -> Levels:
+    """One coarse level of L = ``top`` I − B, whose points are in the order of a k-d tree: its branches are the cells."""
+    n = B.shape[0]
+    K = min(_CELLS, 2 ** int(np.log2(n / _FEWEST_IN_CELL)))
+    starts = branches(n, K)
+    cell = np.repeat(np.arange(K), np.diff(starts, append=n))
+    weight = known[:, 0] / np.sqrt(np.add.reduceat(known[:, 0] ** 2, starts))[cell]
+    coarse, ends, first = np.zeros(K * K), B.indptr, 0
+    while first < n:
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + _TOGETHER)) - 1)
+        row, entries = np.repeat(np.arange(first, last), np.diff(ends[first : last + 1])), slice(ends[first], ends[last])
+        column = B.indices[entries]
+        coarse += np.bincount(cell[row] * K + cell[column], B.data[entries] * weight[row] * weight[column], K * K)
+        first = last
+    values, vectors = np.linalg.eigh(top * np.eye(K) - coarse.reshape(K, K))
+    inverse = np.where(values > _NULL * values[-1], 1.0 / np.maximum(values, _NULL * values[-1]), 0.0)
+    inverse_diagonal = 1.0 / np.maximum(top - B.diagonal(), _NULL * top)[:, None]
+
+    def precondition(R: np.ndarray) -> np.ndarray:
+        there = vectors.T @ np.add.reduceat(weight[:, None] * R, starts)
+        return inverse_diagonal * R + weight[:, None] * (vectors @ (inverse[:, None] * there))[cell]
+
+    return Levels(lambda k: weight[:, None] * vectors[cell, 1 : k + 1], precondition, K)
+
+
+def levels_by_multigrid(L: sparse.csr_array, known: np.ndarray, product: _Product) -> Levels:
+    """Coarse levels of a CSR matrix by pyamg; ``product`` multiplies with it."""
     import pyamg
 
-    solver = pyamg.smoothed_aggregation_solver(
+    levels = pyamg.smoothed_aggregation_solver(
         sparse.csr_matrix(L),
         B=known,
         symmetry="symmetric",
@@ -75,8 +152,8 @@ def _levels(L: sparse.csr_array, known: np.ndarray) -> list[Any]:
         presmoother=None,
         postsmoother=None,
         max_coarse=_COARSEST,
-    )
-    return solver.levels
+    ).levels
+    return Levels(lambda k: _start(levels, k), _cycle(levels, product), levels[1].A.shape[0])
 
 
 def _start(levels: list[Any], k: int) -> np.ndarray:

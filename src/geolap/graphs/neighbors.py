@@ -41,6 +41,8 @@ _FEATURES_FOR_TREE = 15
 # Up to this many, all distances are found sooner by differences than by products, of which close pairs need differences too.
 _FEATURES_FOR_DIFFERENCES = 50
 _SIDE = 768
+# Points of a leaf of the tree that orders them.
+_LEAF = 16
 # Distances that one task computes.
 _TOGETHER = 2**19
 # Beyond this many points, and with more features than for a tree, faiss looks into this fraction of its cells.
@@ -127,7 +129,13 @@ def pairs_within(
 
     tiles = [(I, J) for I, J, _ in tiles_within(parts, radius)]
     found = list(in_order(of, tiles, n_jobs=n_jobs, label="pairs within the cut-off"))
-    return Pairs(matrix_of_tiles(tiles, found, order), unit)
+    return Pairs(matrix_of_tiles(tiles, found, order), unit, order=tree_order(X))
+
+
+def tree_order(X: np.ndarray) -> np.ndarray:
+    """Rows in the order of a k-d tree, whose branches are runs of nearby points."""
+    order: np.ndarray = cKDTree(X, leafsize=_LEAF).indices
+    return order
 
 
 def tiles_within(parts: list[Block], radius: float) -> list[tuple[Block, Block, float]]:

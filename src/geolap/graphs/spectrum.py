@@ -11,10 +11,10 @@ apart.
 
 Small graphs are solved directly, and full ones by block Lanczos: a product with twelve vectors costs three times as much as
 one with one.  Sparse graphs of data in few dimensions have factors with few entries, and are solved by inverse iteration if
-those of two small parts say so; large ones by LOBPCG with multigrid (`geolap.graphs.multigrid`); others by Lanczos.  Graphs
-of some thousand points, whose parts are so weakly connected that no iteration converges, are solved directly as well.  BLAS
-works on one thread: several wait for one another wherever the machine has other work.  Residuals are checked, and signs are
-fixed: the entry of largest magnitude is positive.
+those of two small parts say so; large ones by LOBPCG with coarse levels (`geolap.graphs.multigrid`); others by Lanczos.
+Graphs of some thousand points, whose parts are so weakly connected that no iteration converges, are solved directly as well.
+BLAS works on one thread: several wait for one another wherever the machine has other work.  Residuals are checked, and signs
+are fixed: the entry of largest magnitude is positive.
 """
 
 import logging
@@ -39,7 +39,7 @@ from ..threads import checkpoint, heard, one_blas_thread, thread_count
 from ..validation import check_choice
 from .graph import KernelGraph
 from .lapack import largest_of_full
-from .multigrid import has_multigrid, smallest_by_multigrid
+from .multigrid import has_multigrid, levels_by_cells, levels_by_multigrid, smallest_by_lobpcg
 
 __all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "product", "smooth_spectrum"]
 
@@ -55,8 +55,9 @@ _DIRECT, _DIRECT_PER_PAIR, _DIRECT_SPARSE = 1500, 6, 300
 # Residuals relative to the largest eigenvalue: what the solvers aim at, and what is accepted.
 _WANTED, _ACCEPTED = 1e-9, 1e-6
 # What LOBPCG aims at, what is accepted where it gets no further, and the vectors of how many points, and how many of them,
-# it finds sooner than Lanczos.
+# it finds sooner than Lanczos; the same where cells are its coarse level.
 _WANTED_OF_LOBPCG, _ACCEPTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 1e-7, 50_000, 15
+_POINTS_FOR_CELLS, _PAIRS_FOR_CELLS = 50_000, 10
 # Vectors that Lanczos holds, at least; and restarts, the fewer where a matrix is small enough to be factorized instead.
 _BASIS = 60
 _RESTARTS, _FEW_RESTARTS = 3000, 30
@@ -140,7 +141,7 @@ def smooth_spectrum(
     n_components = int(components.max()) + 1
     order = np.argsort(components, kind="stable")
     parts: list[Any] = np.split(order, np.cumsum(np.bincount(components))[:-1]) if n_components > 1 else [slice(None)]
-    solved = [_component(B, rows, k, mass, top, solver, n_jobs) for rows in parts]
+    solved = [_component(B, rows, k, mass, top, solver, graph.order, n_jobs) for rows in parts]
     residual = max(r for _, _, r in solved) / top
 
     if separate:
@@ -264,7 +265,14 @@ def _lightest(graph: KernelGraph) -> float:
 
 
 def _component(
-    B: _Symmetric, rows: np.ndarray | slice, k: int, mass: np.ndarray, top: float, solver: str, n_jobs: int | None
+    B: _Symmetric,
+    rows: np.ndarray | slice,
+    k: int,
+    mass: np.ndarray,
+    top: float,
+    solver: str,
+    order: np.ndarray | None,
+    n_jobs: int | None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Largest eigenpairs of one component: (values, vectors, residual).  The first, the constant, is known and kept out."""
     constant = np.sqrt(mass[rows])[:, None]
@@ -274,7 +282,9 @@ def _component(
         return np.array([top]), constant, 0.0
     if len(constant) < B.shape[0]:
         B = B.part(rows) if isinstance(B, _Scaled) else submatrix(B, rows)
-    values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, top=top, solver=solver, n_jobs=n_jobs)
+        order = None if order is None else np.argsort(np.argsort(order)[rows])
+    settings: dict[str, Any] = {"top": top, "solver": solver, "order": order, "n_jobs": n_jobs}
+    values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, **settings)
     return np.concatenate([[top], values]), np.hstack([constant, vectors]), residual
 
 
@@ -312,13 +322,14 @@ def largest_eigenpairs(
     without: np.ndarray | None = None,
     top: float = 1.0,
     solver: str = "auto",
+    order: np.ndarray | None = None,
     n_jobs: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The k largest eigenvalues of a symmetric matrix, descending, their vectors (n, k), and the largest residual.
 
     ``without`` (n, 1) is an eigenvector that is known already; it is pushed below all others, which are at least −``top``.
-    LOBPCG needs it, with ``top`` for its eigenvalue; where it does not converge, Lanczos takes over.  A matrix too small to
-    iterate on is always solved directly.
+    LOBPCG needs it, with ``top`` for its eigenvalue; where it does not converge, Lanczos takes over.  ``order`` is that of
+    the graph.  A matrix too small to iterate on is always solved directly.
     """
     check_choice("eigen_solver", solver, SOLVERS)
     n = B.shape[0]
@@ -334,8 +345,8 @@ def largest_eigenpairs(
     with one_blas_thread, product(B, n_jobs) as times:
         if found is None and (small or solver == "dense"):
             found = _full(_in_full(B), k, known, push)
-        elif found is None and without is not None and _by_lobpcg(is_sparse, n, k, solver):
-            found = _lobpcg(B, k, known, top, n_jobs)
+        elif found is None and without is not None and _by_lobpcg(is_sparse, n, k, solver, order is not None):
+            found = _lobpcg(B, k, known, top, n_jobs, order)
         elif found is None and is_sparse and solver == "auto" and _few_fill_ins(B, top):
             found = _factorized(B, k, known, top)
         if found is None and is_sparse:
@@ -360,27 +371,40 @@ def _in_full(B: _Symmetric) -> np.ndarray:
     return B.full() if isinstance(B, _Scaled) else B if isinstance(B, np.ndarray) else B.toarray()
 
 
-def _by_lobpcg(is_sparse: bool, n: int, k: int, solver: str) -> bool:
+def _by_lobpcg(is_sparse: bool, n: int, k: int, solver: str, by_cells: bool) -> bool:
+    if solver == "auto" and by_cells:
+        return is_sparse and n > _POINTS_FOR_CELLS and k <= _PAIRS_FOR_CELLS
     if solver == "auto":
         return is_sparse and n > _POINTS_FOR_LOBPCG and k <= _PAIRS_FOR_LOBPCG and has_multigrid()
     if solver == "lobpcg" and not is_sparse:
         raise ValueError(
             Sentence("eigen_solver='lobpcg' needs a sparse graph; this one is full: set {n_neighbors}, or use 'lanczos'.")
         )
-    if solver == "lobpcg" and not has_multigrid():
+    if solver == "lobpcg" and not by_cells and not has_multigrid():
         raise ImportError("LOBPCG needs pyamg, which is not installed: pip install 'geolap[scale]'.")
     return solver == "lobpcg"
 
 
-def _lobpcg(B: sparse.csr_array, k: int, known: np.ndarray, top: float, n_jobs: int | None) -> _Eigenpairs | None:
-    """Largest eigenpairs of B as the smallest of ``top`` I − B; None if they do not converge."""
-    order = reverse_cuthill_mckee(B, symmetric_mode=True)  # neighbors in memory: products are some four times as fast
-    L = B[order][:, order].astype(float, copy=False)
-    L.data *= -1.0
-    L.setdiag(L.diagonal() + top)
-    with product(L, n_jobs) as times:
+def _lobpcg(
+    B: sparse.csr_array, k: int, known: np.ndarray, top: float, n_jobs: int | None, order: np.ndarray | None
+) -> _Eigenpairs | None:
+    """Largest eigenpairs of B as the smallest of L = ``top`` I − B; None if they do not converge."""
+    by_cells = order is not None
+    if order is None:
+        order = reverse_cuthill_mckee(B, symmetric_mode=True)
+    B = B[order][:, order].astype(float, copy=False)  # neighbors in memory: products are some four times as fast
+    with product(B, n_jobs) as times:
+
+        def times_laplacian(V: np.ndarray) -> np.ndarray:
+            return top * V - times(V)
+
+        known = known[order]
+        if by_cells:
+            levels = levels_by_cells(B, top, known)
+        else:
+            levels = levels_by_multigrid(top * sparse.eye_array(len(order), format="csr") - B, known, times_laplacian)
         tol, accepted = _WANTED_OF_LOBPCG * top, _ACCEPTED_OF_LOBPCG * top
-        found = smallest_by_multigrid(L, k, product=times, known=known[order], tol=tol, accepted=accepted)
+        found = smallest_by_lobpcg(levels, k, product=times_laplacian, known=known, tol=tol, accepted=accepted)
     if found is None:
         return None
     vectors = np.empty_like(found[1])

@@ -42,7 +42,7 @@ from ..pairs import ZERO, Pairs
 from ..points import Points, host_array, in_unit, spread_rows
 from ..threads import Scratch, in_order
 from ..validation import check_random_state
-from .neighbors import matrix_of_tiles, nearest_pairs, tiles_within
+from .neighbors import matrix_of_tiles, nearest_pairs, tiles_within, tree_order
 
 __all__ = ["AGAIN", "WIDER", "Thinning", "planned_thinning", "powers", "thinned_pairs", "thinning_error"]
 
@@ -189,7 +189,7 @@ def thinned_pairs(
         found = list(in_order(again.of, tasks, n_jobs=n_jobs, label="pairs between components"))
         more = _joining(tasks, found, order)
         sqdist, share = _joined(more, again.shares(more, AGAIN * rates), sqdist, share)
-    return Pairs(sqdist, points.unit, share)
+    return Pairs(sqdist, points.unit, share, tree_order(points.box))
 
 
 def thinning_error(W: Matrix, pairs: Pairs, *, density: np.ndarray, renormalization: float) -> float:
