@@ -60,6 +60,17 @@ def test_thirty_cells_to_a_neighborhood_give_degrees_to_half_a_percent(rng):
     assert np.std(ratio) < 0.006
 
 
+@pytest.mark.parametrize("cutoff", [None, 2.0])
+@pytest.mark.parametrize("n_cells", [64, 600])
+def test_targets_one_by_one_have_the_sums_of_tiles(rng, n_cells, cutoff):
+    X = in_tree_order(rng.standard_normal((600, 4)))
+    rho = np.exp(0.3 * rng.standard_normal(600))
+    cells = Cells.of(X, n_cells, rho)
+    one, tile = (cells.sums(X, 0.7, starts, rho=rho, cutoff=cutoff, n_jobs=1) for starts in (np.arange(600), [0]))
+    # Single precision decides for a cell of fifty points at the cut-off.
+    np.testing.assert_allclose(one, tile, rtol=2e-5 if cutoff is None else 0.02)
+
+
 def test_local_scales_and_cutoff_in_cells(rng):
     X = in_tree_order(rng.standard_normal((600, 4)))
     rho = np.exp(0.5 * rng.standard_normal(600))

@@ -23,6 +23,18 @@ class Terminal(StringIO):
         return True
 
 
+def test_what_is_left_shrinks_where_the_longest_steps_come_first(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    told = []
+    with steps(5, None) as bar:
+        for seconds in (60.0, 40.0, 20.0, 10.0, 5.0):
+            now[0] += seconds
+            bar._done += 1
+            told.append(bar._left())
+    assert told == ["04:00 left", "02:30 left", "01:20 left", "00:32 left", ""]
+
+
 def test_steps_inside_a_part_are_told_beside_its_bar(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with parts(2, "work"):

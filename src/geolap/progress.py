@@ -1,8 +1,9 @@
 """What is being done, told while it is done: a bar on a terminal, and records of Python's ``logging``.
 
 There is one bar at a time.  Work of several `parts` has a bar that counts them; the `steps` inside a part, which alone would
-have a bar of their own, are told beside it.  Records go to the loggers below ``geolap``; with ``verbose`` they are on
-standard error as well, for that call and this thread alone: no logger is changed.
+have a bar of their own, are told beside it.  Steps tell how long the rest will take if it goes on like that; where they
+differ, the longest come first, so that the estimate shrinks.  Records go to the loggers below ``geolap``; with ``verbose``
+they are on standard error as well, for that call and this thread alone: no logger is changed.
 """
 
 import logging
@@ -18,6 +19,9 @@ from tqdm.auto import tqdm
 
 __all__ = ["Spoken", "aloud", "begin", "parts", "say", "silently", "steps"]
 
+# Seconds that are left, at least, where that is told.
+_WORTH_TELLING = 3.0
+
 _bar: ContextVar["Bar | None"] = ContextVar("bar", default=None)
 _aloud: ContextVar[bool] = ContextVar("aloud", default=False)
 _shown: ContextVar[bool] = ContextVar("shown", default=True)
@@ -26,9 +30,9 @@ _shown: ContextVar[bool] = ContextVar("shown", default=True)
 class Bar:
     """Progress of work of so many steps; told beside the bar of the work that it is a part of, if there is one."""
 
-    def __init__(self, total: int, label: str | None, *, delay: float = 1.0) -> None:
+    def __init__(self, total: int, label: str | None, *, alike: bool, delay: float = 1.0) -> None:
         self._total, self._label, self._done, self._begun = total, label, 0, False
-        self._outer = _bar.get()
+        self._outer, self._alike, self._start = _bar.get(), alike, time.monotonic()
         off = None if label and self._outer is None and _shown.get() else True  # None: only on a terminal
         shown = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
         self.line = tqdm(total=total, desc=label, disable=off, delay=delay, leave=False, miniters=0, bar_format=shown)
@@ -37,7 +41,7 @@ class Bar:
         """So many more steps are done."""
         self._done += n
         self.line.update(n)
-        self.beside("")
+        self.beside(self._left())
 
     def begin(self, label: str) -> None:
         """The next part; the one before is done."""
@@ -46,6 +50,11 @@ class Bar:
         self.line.update(self._begun)
         self._label, self._begun = label, True
         self.beside("")
+
+    def _left(self) -> str:
+        """How long the rest of like steps will take, if that is worth telling."""
+        left = (time.monotonic() - self._start) * (self._total / max(self._done, 1) - 1.0)
+        return f"{tqdm.format_interval(left)} left" if self._alike and left > _WORTH_TELLING else ""
 
     def beside(self, text: str) -> None:
         """Say at which step of a part the work is."""
@@ -59,7 +68,7 @@ class Bar:
 @contextmanager
 def steps(total: int, label: str | None) -> Iterator[Bar]:
     """Progress of like steps, on a terminal when they take longer than a second; without a label nothing is shown."""
-    bar = Bar(total, label)
+    bar = Bar(total, label, alike=True)
     try:
         yield bar
     finally:
@@ -69,7 +78,7 @@ def steps(total: int, label: str | None) -> Iterator[Bar]:
 @contextmanager
 def parts(total: int, label: str, *, delay: float = 0.0) -> Iterator[None]:
     """Progress of work of several parts, each of which may have steps: `begin` each."""
-    bar = Bar(total, label, delay=delay)
+    bar = Bar(total, label, alike=False, delay=delay)
     token = _bar.set(bar)
     try:
         yield

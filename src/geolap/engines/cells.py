@@ -62,6 +62,8 @@ _GROUP, _PIECE = 25, 2**15
 # Evaluation points whose moments are held at once; moments of one bandwidth that are kept, since more directions ask for the
 # same again.
 _ROWS, _KEPT = 1024, 2**17
+# Seconds of a degree, and of an entry of a row.
+_SECONDS_OF_DEGREE, _SECONDS_OF_ENTRY = 2e-6, 5e-8
 # To forecast: pieces of adjacent columns and their length, and rows.
 _PIECES_TIMED, _PIECE_TIMED, _FEW_ROWS = 8, 512, (2, 18)
 
@@ -168,15 +170,25 @@ class CellsEngine:
         working_dim: int,
         renormalization: float = 1.0,
     ) -> LocalMetrics:
-        found, places = [], self._place[sample]
+        places, found = self._place[sample], {}
         if self._kept_of != (key := (places.tobytes(), renormalization)):
             self._kept_of, self._kept = key, {}
         with steps(len(bandwidths), f"metrics at {len(bandwidths)} bandwidths") as bar:
-            for eps in in_unit(bandwidths, self._unit):
-                found.append(self._metrics_at(places, eps, working_dim, renormalization))
+            widths = in_unit(bandwidths, self._unit)
+            for k in np.argsort([-self._seconds(places, eps) for eps in widths]):
+                found[k] = self._metrics_at(places, widths[k], working_dim, renormalization)
                 bar.update()
-        errors = np.array([error for _, error in found])
-        return LocalMetrics.joined([local for local, _ in found], axis=1, degree_error=errors)
+        local, errors = zip(*(found[k] for k in range(len(widths))), strict=True)
+        return LocalMetrics.joined(local, axis=1, degree_error=np.array(errors))
+
+    def _seconds(self, places: np.ndarray, eps: float) -> float:
+        """About how long the metrics of one bandwidth will take, to do the longest first."""
+        if eps in self._kept:
+            return 0.0
+        share = self._share(places, eps)
+        columns = min(len(self._X), self._n_columns(share))
+        seen = len(places) * columns * min(1.0, _WITHIN_REACH * share)
+        return _SECONDS_OF_DEGREE * min(columns, seen) + _SECONDS_OF_ENTRY * seen
 
     def _share(self, places: np.ndarray, eps: float) -> float:
         """The share of all points in an effective neighborhood of the given places."""
@@ -270,9 +282,7 @@ class CellsEngine:
 
     def _sampled(self, share: float, places: np.ndarray) -> tuple[np.ndarray, float]:
         """Places of the columns, ascending, and the number of points that each represents."""
-        n = len(self._X)
-        enough = ENOUGH_COLUMNS if self._X.shape[1] <= _FEW_DIMENSIONS else ENOUGH_COLUMNS // 4
-        n_columns = _power_of_two(enough / share)
+        n, n_columns = len(self._X), self._n_columns(share)
         if 2 * n_columns > n:
             return np.arange(n), 1.0
         starts = branches(n, n_columns)
@@ -280,6 +290,9 @@ class CellsEngine:
         columns = starts + rng.integers(0, np.diff(starts, append=n))
         columns[np.searchsorted(starts, places, side="right") - 1] = places
         return np.union1d(columns, places), n / n_columns
+
+    def _n_columns(self, share: float) -> int:
+        return _power_of_two((ENOUGH_COLUMNS if self._X.shape[1] <= _FEW_DIMENSIONS else ENOUGH_COLUMNS // 4) / share)
 
     def _columns(self, sampled: np.ndarray) -> Columns:
         """The given points as columns; the columns of all points are computed once."""
