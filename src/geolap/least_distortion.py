@@ -16,6 +16,8 @@ import numpy as np
 
 from .caching import cached_property
 from .consistency import Consistency, DistortionCurve
+from .engines import LocalMetrics
+from .engines.base import ExactEngine
 from .multiplicity import quantile_of, total_of, weights_at
 from .neighborhoods import Neighborhoods
 from .search import (
@@ -88,7 +90,7 @@ def least_distortion(
     weights = weights_at(engine.multiplicity, first)
     bandwidths = search_grid(engine, nearest, n_points, weights)
     values = _Values(problem, bandwidths, smooth_sums)
-    scan = values.at(first, bandwidths)
+    scan = values.scan(first, bandwidths, problem)
     share = quantile_of(scan.effective_neighbors, 0.5, weights) / n_points
     bound = locality_bound(bandwidths, scan.effective_neighbors, n_points, max_share, weights)
     if any_directions and neighborhoods is not None:
@@ -175,7 +177,7 @@ def _directions(
         while seen is not None and seen not in tried:
             tried.add(seen)
             more = replace(problem, working_dim=seen)
-            found = values.at(scan.sample, scan.bandwidths, more)
+            found = values.scan(scan.sample, scan.bandwidths, more)
             again = Curve(scan.bandwidths, found.per_point, scan.weights)
             bandwidth, status = choose(again, minima_of(again, bound), rule=rule, bound=bound)
             there = neighborhoods(bandwidth)
@@ -250,14 +252,25 @@ class _Values:
         engine = problem.engine
         self._sums: dict[float, np.ndarray] = {}
         self._between: _Between | None = None
+        self._scanned: LocalMetrics | None = None
         if not engine.estimates:
             sums = engine.row_sums(bandwidths)
             self._sums = dict(zip(bandwidths, sums.T, strict=True))
             self._between = _Between(bandwidths, sums) if smooth_sums else None
 
-    def at(self, sample: np.ndarray, bandwidths: np.ndarray, problem: Consistency | None = None) -> DistortionCurve:
-        """D at evaluation points; of another problem with the same graph, if one is given."""
-        return replace(problem or self.problem, sample=sample).curve(bandwidths, self._row_sums(bandwidths))
+    def scan(self, sample: np.ndarray, bandwidths: np.ndarray, problem: Consistency) -> DistortionCurve:
+        """D of a problem with the same graph.  H in fewer directions is a block of H in more, if these are known."""
+        dim, engine = problem.working_dim, problem.engine
+        at_once = engine.directions_at_once if isinstance(engine, ExactEngine) and not problem.drift else 1
+        if self._scanned is None or self._scanned.H.shape[-1] < max(dim, at_once):
+            wide = replace(problem, sample=sample, working_dim=max(dim, at_once))
+            self._scanned = wide.metrics(bandwidths, self._row_sums(bandwidths))
+        local = replace(self._scanned, H=self._scanned.H[..., :dim, :dim])
+        return replace(problem, sample=sample).curve_from(local, bandwidths)
+
+    def at(self, sample: np.ndarray, bandwidths: np.ndarray) -> DistortionCurve:
+        """D at evaluation points."""
+        return replace(self.problem, sample=sample).curve(bandwidths, self._row_sums(bandwidths))
 
     def filled(self, curve: Curve, bandwidths: np.ndarray, sample: np.ndarray) -> Curve:
         """The curve with values of the whole sample at those bandwidths; what is known is not computed again."""

@@ -18,7 +18,7 @@ from ..tangent import Moments, gram_finder, tangent_finder
 from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
 
-__all__ = ["Around", "metrics_around", "transitions"]
+__all__ = ["Around", "directions_at_once", "metrics_around", "transitions"]
 
 # Weights processed at once (4 MiB: a share of a cache).
 _BATCH_ELEMENTS = 2**19
@@ -26,6 +26,8 @@ _BATCH_ELEMENTS = 2**19
 _SHRUNK = 0.7
 # Up to this ambient dimension, moments and their eigenvectors take less time than iteration and coordinates.
 _FEW_DIMENSIONS = 24
+# Directions that are found at once there; more are rarely asked for.
+_AT_ONCE = 4
 # Points that span a tangent plane where there are no coordinates.
 _MOST_SPANNING = 500
 
@@ -104,6 +106,11 @@ def metrics_around(
         found = metrics(P, epsilons[:, None] * around.rho)
         H[:, columns], drifts[:, columns] = (values.swapaxes(0, 1) for values in found)
     return LocalMetrics(H, effective, drifts)
+
+
+def directions_at_once(r: int) -> int:
+    """How many directions among r take no longer than one."""
+    return min(r, _AT_ONCE) if r <= _FEW_DIMENSIONS else 1
 
 
 def transitions(W: np.ndarray, neighbors: np.ndarray, density: np.ndarray, density_here: np.ndarray) -> np.ndarray:
