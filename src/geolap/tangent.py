@@ -130,7 +130,7 @@ class Moments:
         return first, second
 
     def bases(self, origin: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray, dim: int) -> np.ndarray:
-        """Tangent bases (c, dim, r) from x_i and a = x̄ − x_i (c, r), n_0 (c,) and squared weights (c, k), 0 at x_i itself."""
+        """Bases (c, dim, r) from x_i and a = x̄ − x_i (c, r), n_0 (c,) and squared weights (c, k), 0 at x_i itself."""
         C = self.about(origin + offset, w2)[1]
         C += at_center[:, None, None] * (offset[:, :, None] * offset[:, None, :])
         C *= _scale(w2)[:, None, None]

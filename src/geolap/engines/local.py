@@ -172,9 +172,7 @@ def _by_points(around: Around, order: np.ndarray, dim: int) -> _Finder:
     return find
 
 
-def _offsets(
-    W: np.ndarray, points: np.ndarray, origin: np.ndarray, neighbors: np.ndarray, total: np.ndarray
-) -> np.ndarray:
+def _offsets(W: np.ndarray, points: np.ndarray, origin: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> np.ndarray:
     """a = x̄ − x_i (b·c, r)."""
     b, c, n = W.shape
     weighted = (W.reshape(b * c, n) @ points[:n]).reshape(b, c, -1)
