@@ -47,8 +47,6 @@ _FEW_NEIGHBORS = 32
 # Squared weights below this are treated as zero.
 _NO_WEIGHT = 1e-200
 _MOST_STEPS = 40
-# Coordinates held at once (1 MiB: they stay in the cache between their two products).
-_HELD = 2**17
 # Steps from another vector before it is believed that nothing is missing: after three, the largest eigenvalue left is
 # known to a few percent on digits, Gaussian clusters and noisy spheres.
 _STEPS_AGAIN = 3
@@ -160,7 +158,7 @@ class _ByIteration:
             points=self._points,
             across=self._across,
             squares=self._squares,
-            scratch=np.empty(max(_HELD, len(w2))),
+            scratch=np.empty(w2.size),
         )
         few = np.count_nonzero(w2, axis=1) <= _FEW_NEIGHBORS
         if not few.any():
@@ -349,13 +347,9 @@ class _InSpace:
         c, b, r = Q.shape
         k = self.w2.shape[1]
         center = self.origin + self.offset
-        G, size = np.zeros((c * b, r + 1)), max(1, _HELD // (c * b))
-        for some in (slice(first, min(first + size, k)) for first in range(0, k, size)):
-            out = self.scratch[: c * b * (some.stop - some.start)].reshape(c * b, -1)
-            E = _coordinates(self.across[:, some], center, Q, out=out)
-            E *= self.w2[:, None, some]
-            G += E.reshape(c * b, -1) @ self.points[some]
-        G = G.reshape(c, b, r + 1)
+        E = _coordinates(self.across[:, :k], center, Q, out=self.scratch[: c * b * k].reshape(c * b, k))
+        E *= self.w2[:, None, :]
+        G = (E.reshape(c * b, k) @ self.points[:k]).reshape(c, b, r + 1)
         along = (Q @ self.offset[:, :, None]) * self.at_center[:, None, None]
         G[..., :r] -= G[..., r:] * center[:, None, :]
         G[..., :r] += along * self.offset[:, None, :]
