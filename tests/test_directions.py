@@ -195,3 +195,13 @@ def test_leading_singular_values_of_a_large_neighborhood_are_exact():
     np.testing.assert_allclose(_leading_singular_values(Z.T, 12), _leading_singular_values(Z, 12), rtol=1e-9)
     same = np.eye(450, 420)  # all equal: the hardest for Lanczos
     np.testing.assert_allclose(_leading_singular_values(same, 12), 1.0, rtol=1e-9)
+
+
+def test_one_scan_serves_every_number_of_directions():
+    X = make_torus(600, random_state=0).data
+    found = GeometricConsistency(random_state=0).fit(X).selection_
+    details, scanned = found.details, found.details["scanned"][::6]
+    assert details["working_dim"] == 2
+    curve = geolap.distortion(X, scanned, working_dim=2, sample=details["sample"][:100])
+    columns = np.searchsorted(found.bandwidths, scanned)
+    np.testing.assert_allclose(details["per_point"][:100, columns].mean(axis=0), curve.mean, rtol=1e-9)

@@ -8,7 +8,7 @@ from scipy.stats import ortho_group
 from geolap.kernel import gaussian
 from geolap.laplacian import density_weights, laplacian, transition
 from geolap.metric import departure, drift, dual_metric
-from geolap.tangent import _InPoints, _InSpace, tangent_basis, tangent_finder
+from geolap.tangent import Moments, _InPoints, _InSpace, tangent_basis, tangent_finder
 
 
 def circle(n):
@@ -94,11 +94,24 @@ def test_tangent_finder_agrees_with_the_plain_formula(r, dim):
     w = W.copy()
     w[np.arange(3), places] = 0.0
     Y = tangent_finder(X, dim)(X[places], offset, at_center, w**2, len(X))
+    V = Moments(X).bases(X[places], offset, at_center, w**2, dim)
     for k, i in enumerate(places):
         A = X - X[i]
         expected = tangent_basis(A, W[k], dim) @ A.T
-        signs = np.sign((Y[k] * expected).sum(axis=1))
-        np.testing.assert_allclose(Y[k] * signs[:, None], expected, atol=1e-6)
+        for found in (Y[k], V[k] @ A.T):
+            signs = np.sign((found * expected).sum(axis=1))
+            np.testing.assert_allclose(found * signs[:, None], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-5])
+def test_moments_are_sums_of_products_of_coordinates(spread):
+    rng = np.random.default_rng(5)
+    X, weights = np.vstack([100.0 + spread * rng.standard_normal((40, 4)), np.zeros((1, 4))]), rng.random((2, 40))
+    first, second = Moments(X).about(X[:2], weights)
+    for k in range(2):
+        A = X[:40] - X[k]
+        np.testing.assert_allclose(first[k], weights[k] @ A, rtol=1e-8, atol=1e-9 * spread)
+        np.testing.assert_allclose(second[k], (A.T * weights[k]) @ A, rtol=1e-8, atol=1e-9 * spread**2)
 
 
 @pytest.mark.parametrize("dim", [1, 2])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .engines import Engine
+from .engines import Engine, LocalMetrics
 from .metric import departure
 from .multiplicity import own_weight, weights_at
 
@@ -70,13 +70,20 @@ class Consistency:
 
     def curve(self, bandwidths: np.ndarray, neighbor_sums: np.ndarray | None = None) -> DistortionCurve:
         """D at the bandwidths; ``neighbor_sums`` (N, m), the row sums of W without the diagonal, if already known."""
-        local = self.engine.local_metrics(
+        return self.curve_from(self.metrics(bandwidths, neighbor_sums), bandwidths)
+
+    def metrics(self, bandwidths: np.ndarray, neighbor_sums: np.ndarray | None = None) -> LocalMetrics:
+        """What D is computed from."""
+        return self.engine.local_metrics(
             self.sample,
             bandwidths,
             None if neighbor_sums is None else own_weight(self.engine.multiplicity) + neighbor_sums,
             working_dim=self.working_dim,
             renormalization=self.renormalization,
         )
+
+    def curve_from(self, local: LocalMetrics, bandwidths: np.ndarray) -> DistortionCurve:
+        """D from the metrics of the evaluation points, in as many directions, at the bandwidths."""
         per_point = departure(local.H, dual=self.dual)
         if self.drift:
             length = self.engine.mean_distance() / np.sqrt(2.0)

@@ -10,11 +10,14 @@ points as the decision needs where minima compete, refine, choose.
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from .caching import cached_property
 from .consistency import Consistency, DistortionCurve
+from .engines import LocalMetrics
+from .engines.base import ExactEngine
 from .multiplicity import quantile_of, total_of, weights_at
 from .neighborhoods import Neighborhoods
 from .search import (
@@ -41,10 +44,9 @@ _PRECISE, _LOSS = 1.1, 0.003
 _LEVEL, _LEVEL_STOPPED = 0.95, 0.99
 # Their number grows at least by the first factor, to see whether a minimum is one by the second, at most by the third.
 _LEAST_MORE, _MORE_TO_SEE, _MOST_MORE = 1.5, 2.0, 8.0
-# All are asked instead of more than one in this many.
-_NEARLY_ALL = 2
 # Where minima compete, bandwidths are evaluated in as many steps for each of the scan, unless that costs much.
 _FINER = 3
+_ANYWHERE = (0.0, np.inf)
 
 
 def least_distortion(
@@ -88,7 +90,7 @@ def least_distortion(
     weights = weights_at(engine.multiplicity, first)
     bandwidths = search_grid(engine, nearest, n_points, weights)
     values = _Values(problem, bandwidths, smooth_sums)
-    scan = values.at(first, bandwidths)
+    scan = values.scan(first, bandwidths, problem)
     share = quantile_of(scan.effective_neighbors, 0.5, weights) / n_points
     bound = locality_bound(bandwidths, scan.effective_neighbors, n_points, max_share, weights)
     if any_directions and neighborhoods is not None:
@@ -175,7 +177,7 @@ def _directions(
         while seen is not None and seen not in tried:
             tried.add(seen)
             more = replace(problem, working_dim=seen)
-            found = values.at(scan.sample, scan.bandwidths, more)
+            found = values.scan(scan.sample, scan.bandwidths, more)
             again = Curve(scan.bandwidths, found.per_point, scan.weights)
             bandwidth, status = choose(again, minima_of(again, bound), rule=rule, bound=bound)
             there = neighborhoods(bandwidth)
@@ -190,16 +192,20 @@ def _directions(
 def _asked(curve: Curve, values: "_Values", *, rule: str, bound: float, random_state: np.random.RandomState) -> Curve:
     """The scan with values around its competing minima, at as many evaluation points as it takes to decide."""
     scanned, sample, n = curve.bandwidths, values.problem.sample, len(curve.values)
+    steps, span = 1 if values.problem.engine.estimates else _FINER, _ANYWHERE
     while True:
         rivals = contenders(curve, rule=rule, bound=bound)
         if not rivals:
             return curve
-        steps = 1 if values.problem.engine.estimates else _FINER
-        curve = values.filled(curve, _around(scanned, curve.bandwidths[rivals], steps), sample[:n])
-        needed = _needed(curve, rule=rule, bound=bound, random_state=random_state)
+        around = _around(scanned, curve.bandwidths[rivals], steps)
+        some = _enclosing(around, span)
+        curve = values.filled(curve, some, sample[:n])
+        needed, span = _needed(curve, rule=rule, bound=bound, random_state=random_state)
+        if span == _ANYWHERE and len(some) < len(around):
+            continue  # the range was too narrow
         if needed <= n or n == len(sample):
             return curve
-        n = needed if _NEARLY_ALL * needed < len(sample) else len(sample)
+        n = min(needed, len(sample))
 
 
 def _around(scanned: np.ndarray, minima: np.ndarray, steps: int) -> np.ndarray:
@@ -210,23 +216,32 @@ def _around(scanned: np.ndarray, minima: np.ndarray, steps: int) -> np.ndarray:
     return scanned[chosen // steps] * 2.0 ** (chosen % steps / (steps * STEPS_PER_OCTAVE))
 
 
-def _needed(curve: Curve, *, rule: str, bound: float, random_state: np.random.RandomState) -> int:
-    """How many evaluation points the decision needs, to judge by those it has."""
+def _enclosing(bandwidths: np.ndarray, span: tuple[float, float]) -> np.ndarray:
+    """Those within a range, and two on both sides of it."""
+    first, last = np.searchsorted(bandwidths, span)
+    return bandwidths[max(first - 2, 0) : last + 2]
+
+
+def _needed(
+    curve: Curve, *, rule: str, bound: float, random_state: np.random.RandomState
+) -> tuple[int, tuple[float, float]]:
+    """How many evaluation points the decision needs, to judge by those it has, and the range that they decide within."""
     n = len(curve.values)
     minima = minima_of(curve, bound)
     bandwidth, _ = choose(curve, minima, rule=rule, bound=bound)
     score = next((m.score for m in minima if m.bandwidth == bandwidth), -np.inf)
     if any(m.local and not m.clear and m.score < score for m in minima):
-        return int(_MORE_TO_SEE * n)  # a lower minimum that is within noise: is it one?
+        return int(_MORE_TO_SEE * n), _ANYWHERE  # a lower minimum that is within noise: is it one?
     chosen = resampled_choices(curve, bandwidth, minima, rule=rule, random_state=random_state)
     if chosen is None:
-        return n
+        return n, _ANYWHERE
     low, high = np.quantile(chosen, [0.025, 0.975])
     full = curve.rows == n
     D = np.interp(np.log(chosen), np.log(curve.bandwidths[full]), curve.mean[full])
     loss = np.quantile(D, 0.95) / np.interp(np.log(bandwidth), np.log(curve.bandwidths[full]), curve.mean[full]) - 1.0
     times = min((np.log(high / low) / np.log(_PRECISE)) ** 2, loss / _LOSS)
-    return n if times <= 1.0 else int(np.ceil(n * np.clip(times, _LEAST_MORE, _MOST_MORE)))
+    more = 1.0 if times <= 1.0 else np.clip(times, _LEAST_MORE, _MOST_MORE)
+    return int(np.ceil(n * more)), (chosen.min(), chosen.max())
 
 
 class _Values:
@@ -237,14 +252,25 @@ class _Values:
         engine = problem.engine
         self._sums: dict[float, np.ndarray] = {}
         self._between: _Between | None = None
+        self._scanned: LocalMetrics | None = None
         if not engine.estimates:
             sums = engine.row_sums(bandwidths)
             self._sums = dict(zip(bandwidths, sums.T, strict=True))
             self._between = _Between(bandwidths, sums) if smooth_sums else None
 
-    def at(self, sample: np.ndarray, bandwidths: np.ndarray, problem: Consistency | None = None) -> DistortionCurve:
-        """D at evaluation points; of another problem with the same graph, if one is given."""
-        return replace(problem or self.problem, sample=sample).curve(bandwidths, self._row_sums(bandwidths))
+    def scan(self, sample: np.ndarray, bandwidths: np.ndarray, problem: Consistency) -> DistortionCurve:
+        """D of a problem with the same graph.  H in fewer directions is a block of H in more, if these are known."""
+        dim, engine = problem.working_dim, problem.engine
+        at_once = engine.directions_at_once if isinstance(engine, ExactEngine) and not problem.drift else 1
+        if self._scanned is None or self._scanned.H.shape[-1] < max(dim, at_once):
+            wide = replace(problem, sample=sample, working_dim=max(dim, at_once))
+            self._scanned = wide.metrics(bandwidths, self._row_sums(bandwidths))
+        local = replace(self._scanned, H=self._scanned.H[..., :dim, :dim])
+        return replace(problem, sample=sample).curve_from(local, bandwidths)
+
+    def at(self, sample: np.ndarray, bandwidths: np.ndarray) -> DistortionCurve:
+        """D at evaluation points."""
+        return replace(self.problem, sample=sample).curve(bandwidths, self._row_sums(bandwidths))
 
     def filled(self, curve: Curve, bandwidths: np.ndarray, sample: np.ndarray) -> Curve:
         """The curve with values of the whole sample at those bandwidths; what is known is not computed again."""
@@ -252,9 +278,9 @@ class _Values:
             eps: column[:rows] for eps, column, rows in zip(curve.bandwidths, curve.values.T, curve.rows, strict=True)
         }
         known = np.array([len(columns.get(eps, ())) for eps in bandwidths])
-        for rows in np.unique(known[known < len(sample)]):
-            some = bandwidths[known == rows]
-            new = self.at(sample[rows:], some).per_point
+        for first, last in pairwise([*np.unique(known[known < len(sample)]), len(sample)]):
+            some = bandwidths[known <= first]
+            new = self.at(sample[first:last], some).per_point
             columns |= {eps: np.concatenate([columns.get(eps, new[:0, 0]), new[:, k]]) for k, eps in enumerate(some)}
         values = np.full((len(sample), len(columns)), np.nan)
         for k, eps in enumerate(sorted(columns)):

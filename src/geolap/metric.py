@@ -11,12 +11,17 @@ So the *drift* Σ_j L_ij y_j should vanish.  What remains is sampling noise, whi
 
 import numpy as np
 
-__all__ = ["departure", "drift", "dual_metric"]
+__all__ = ["departure", "drift", "dual_metric", "dual_metric_from"]
 
 
 def dual_metric(Y: np.ndarray, P: np.ndarray, bandwidth: float | np.ndarray) -> np.ndarray:
     """H (..., d, d) from coordinates Y (..., d, n) about each point, its row P (..., n) and the bandwidth (...)."""
     return (2.0 / np.asarray(bandwidth)[..., None, None] ** 2) * ((Y * P[..., None, :]) @ np.swapaxes(Y, -1, -2))
+
+
+def dual_metric_from(V: np.ndarray, moments: np.ndarray, bandwidth: float | np.ndarray) -> np.ndarray:
+    """The same from bases V (..., d, r) and Σ_j P_ij (x_j − x_i)(x_j − x_i)ᵀ (..., r, r)."""
+    return (2.0 / np.asarray(bandwidth)[..., None, None] ** 2) * (V @ moments @ np.swapaxes(V, -1, -2))
 
 
 def drift(Y: np.ndarray, P: np.ndarray, bandwidth: float | np.ndarray) -> np.ndarray:

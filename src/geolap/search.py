@@ -332,16 +332,14 @@ def resampled_choices(
     shares = np.full(n, 1.0 / n) if curve.weights is None else curve.weights / curve.weights.sum()
     drawn = n if curve.weights is None else max(2, round(curve.weights.sum()))
     counts = random_state.multinomial(drawn, shares, size=n_resamples)
-    chosen = []
-    nearby = np.flatnonzero(np.abs(log[:, None] - known).min(axis=1) < np.log(2.0) / STEPS_PER_OCTAVE * 2)
-    if not nearby.size:
+    nearby = np.abs(log[:, None] - known).min(axis=1) < np.log(2.0) / STEPS_PER_OCTAVE * 2
+    if not nearby.any():
         return None
-    for mean in counts @ values / drawn:
-        low = np.flatnonzero((mean[1:-1] < mean[:-2]) & (mean[1:-1] <= mean[2:])) + 1
-        low = np.intersect1d(low, nearby)
-        if rule == "global":  # not a higher minimum in place of one that disappeared
-            low = low[mean[low] <= mean[nearby].min()]
-        if low.size:
-            k = low[np.argmin(np.abs(log[low] - np.log(bandwidth)))]
-            chosen.append(_vertex(log[k - 1 : k + 2], mean[k - 1 : k + 2]))
+    mean = counts @ values / drawn
+    low = (mean[:, 1:-1] < mean[:, :-2]) & (mean[:, 1:-1] <= mean[:, 2:]) & nearby[1:-1]
+    if rule == "global":  # not a higher minimum in place of one that disappeared
+        low &= mean[:, 1:-1] <= mean[:, nearby].min(axis=1, keepdims=True)
+    mean, low = mean[low.any(axis=1)], low[low.any(axis=1)]
+    k = np.argmin(np.where(low, np.abs(log[1:-1] - np.log(bandwidth)), np.inf), axis=1)
+    chosen = [_vertex(log[j : j + 3], row[j : j + 3]) for j, row in zip(k, mean, strict=True)]
     return np.exp(chosen) if len(chosen) >= n_resamples // 2 else None

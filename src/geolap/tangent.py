@@ -12,8 +12,8 @@ ZᵀZ, with a = x̄ − x_i and n_0 points at x_i (itself and its duplicates), i
 
 .. math:: C = Σ_{x_j ≠ x_i} W_{ij}^2 (x_j - \\bar x)(x_j - \\bar x)^T + n_0\\, a a^T
 
-so that the weight 1 of x_i itself does not swamp neighbors with weights many orders of magnitude smaller.  In few
-dimensions the entries of C come from one matrix product with the products of coordinates; in many, C is never formed.
+so that the weight 1 of x_i itself does not swamp neighbors with weights many orders of magnitude smaller; C is never formed.
+In few dimensions `Moments` has C, and the second moments that H needs, from matrix products with products of coordinates.
 
 Where only distances are known, `gram_finder` has the same from the inner products G of x_j − x_i (`geolap.distances`).  With
 the centered G_c = (I − 1 pᵀ) G (I − p 1ᵀ),
@@ -31,10 +31,11 @@ from typing import Protocol, Self
 import numpy as np
 from scipy.linalg import eigh
 
-__all__ = ["gram_finder", "tangent_bases", "tangent_basis", "tangent_finder"]
+__all__ = ["Moments", "gram_finder", "tangent_bases", "tangent_basis", "tangent_finder"]
 
-# Up to this ambient dimension forming C and diagonalizing it is faster than iterating.
-_FEW_DIMENSIONS = 24
+# Where the points around a place are closer to it than this share of the extent of all, sums of products of coordinates
+# lose its digits: to 1e-11 of them.
+_CLOSE = 3e-3
 # The angle (residual over the eigengap that defines a basis) at which iteration stops; a last correction gains a digit.
 _ANGLE = 1e-7
 # A full eigendecomposition does not reach residuals smaller than this share of the largest eigenvalue either.
@@ -76,9 +77,7 @@ def tangent_finder(
         squared weights (c, k) of the first k points, 0 at x_i itself, and the coordinates Y (c, dim, n) about x_i of the
         first n ≥ k points.
     """
-    points = np.hstack([points, np.ones((len(points), 1))])  # a column of ones: one product also subtracts the center
-    few = points.shape[1] - 1 <= max(_FEW_DIMENSIONS, 3 * dim)
-    return (_ByMatrix if few else _ByIteration)(points, dim)
+    return _ByIteration(np.hstack([points, np.ones((len(points), 1))]), dim)  # one product also subtracts the center
 
 
 def tangent_bases(A: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray, dim: int) -> np.ndarray:
@@ -93,42 +92,47 @@ def tangent_bases(A: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: 
     return np.linalg.svd(Z, full_matrices=False)[2][..., :dim, :]
 
 
-class _ByMatrix:
-    """Forms C from moments: Σ w² x xᵀ for a group of evaluation points is one matrix product."""
+class Moments:
+    """Sums of products of coordinates of ``points`` (N, r), for many places and weights in one matrix product."""
 
-    def __init__(self, points: np.ndarray, dim: int) -> None:
-        self._points, self._dim = points, dim
-        self._middle = points[:, :-1].mean(axis=0)
-        across = np.ascontiguousarray((points[:, :-1] - self._middle).T)
+    def __init__(self, points: np.ndarray) -> None:
+        self._points, self._middle = points, points.mean(axis=0)
+        across = np.ascontiguousarray((points - self._middle).T)
         self._upper = np.triu_indices(len(across))
+        r, n = across.shape
         # Rows: products of coordinates, coordinates, ones.
-        self._moments = np.concatenate([*(x * across[k:] for k, x in enumerate(across)), across, points[:, -1:].T])
+        self._products = np.ones((r * (r + 1) // 2 + r + 1, n))
+        self._products[-r - 1 : -1] = across
+        for k, x in enumerate(across):
+            first = k * r - k * (k - 1) // 2
+            np.multiply(x, across[k:], out=self._products[first : first + r - k])
         self._size = np.maximum.accumulate(np.abs(across).max(axis=0))
 
-    def __call__(self, origin: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray, n: int) -> np.ndarray:
-        C = self._matrices(origin, offset, at_center, w2)
-        V = np.linalg.eigh(C)[1][:, :, : -self._dim - 1 : -1].transpose(0, 2, 1)
-        return _coordinates(self._points[:n].T, origin, V)
+    def about(self, places: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Σ_j w_j a_j (c, r) and Σ_j w_j a_j a_jᵀ (c, r, r), a_j = x_j − x, at places x (c, r) with weights (c, k)."""
+        (c, k), r = weights.shape, places.shape[1]
+        M = weights @ self._products[:, :k].T
+        first, total = M[:, -r - 1 : -1], M[:, -1:]
+        second = np.empty((c, r, r))
+        second[:, self._upper[0], self._upper[1]] = M[:, : -r - 1]
+        second[:, self._upper[1], self._upper[0]] = M[:, : -r - 1]
+        x = places - self._middle
+        across = first[:, :, None] * x[:, None, :]
+        second -= across + across.transpose(0, 2, 1)
+        second += total[:, :, None] * (x[:, :, None] * x[:, None, :])
+        first = first - total * x
+        for row in np.flatnonzero(np.einsum("cii->c", second) < total[:, 0] * (_CLOSE * self._size[k - 1]) ** 2):
+            near = np.flatnonzero(weights[row])
+            A = self._points[near] - places[row]
+            first[row], second[row] = weights[row, near] @ A, (A.T * weights[row, near]) @ A
+        return first, second
 
-    def _matrices(self, origin: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray) -> np.ndarray:
-        c, k = w2.shape
-        r = offset.shape[1]
-        mean = origin + offset - self._middle
-        M = w2 @ self._moments[:, :k].T
-        C = np.empty((c, r, r))
-        C[:, self._upper[0], self._upper[1]] = M[:, : -r - 1]
-        C[:, self._upper[1], self._upper[0]] = M[:, : -r - 1]
-        first, total = M[:, -r - 1 : -1], M[:, -1]
-        C -= first[:, :, None] * mean[:, None, :] + mean[:, :, None] * first[:, None, :]
-        C += total[:, None, None] * (mean[:, :, None] * mean[:, None, :])
-        # Where a neighborhood is tiny compared with its distance from the middle, the differences above lose its digits.
-        spread = np.einsum("cii->c", C) / np.where(total > 0, total, 1.0)
-        for row in np.flatnonzero(spread < (1e-3 * self._size[k - 1]) ** 2):
-            near = np.flatnonzero(w2[row])
-            A = self._points[near, :-1] - origin[row] - offset[row]
-            C[row] = (A.T * w2[row, near]) @ A
+    def bases(self, origin: np.ndarray, offset: np.ndarray, at_center: np.ndarray, w2: np.ndarray, dim: int) -> np.ndarray:
+        """Bases (c, dim, r) from x_i and a = x̄ − x_i (c, r), n_0 (c,) and squared weights (c, k), 0 at x_i itself."""
+        C = self.about(origin + offset, w2)[1]
         C += at_center[:, None, None] * (offset[:, :, None] * offset[:, None, :])
-        return C * _scale(w2)[:, None, None]
+        C *= _scale(w2)[:, None, None]
+        return np.linalg.eigh(C)[1][:, :, : -dim - 1 : -1].transpose(0, 2, 1)
 
 
 class _ByIteration:
@@ -213,7 +217,7 @@ def _leading_subspaces(problem: _Problem, block: np.ndarray, dim: int) -> np.nda
     """
     c, _, r = block.shape
     V, most = np.empty((c, dim, r)), min(_MOST_STEPS * dim, r)
-    Q, T = np.empty((c, most, r)), np.zeros((c, most, most))
+    Q, T = np.empty((c, most, r)), np.empty((c, most, most))
     progress = _Progress.start(c, r, dim)
     for size in range(1, most + 1):
         Q[:, size - 1 : size] = block = _orthonormal(block, Q[:, : size - 1])
@@ -262,8 +266,8 @@ def _leading_subspaces(problem: _Problem, block: np.ndarray, dim: int) -> np.nda
 
 
 def _kept(A: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
-    """A (c, n, …) of some rows, with its first ``size`` entries."""
-    kept = np.zeros((int(rows.sum()), *A.shape[1:]))
+    """A (c, n, …) of some rows, with its first ``size`` entries, in its own memory."""
+    kept = A[: np.count_nonzero(rows)]
     kept[:, :size] = A[rows, :size]
     return kept
 

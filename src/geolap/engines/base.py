@@ -95,6 +95,7 @@ class ExactEngine(ABC):
     """An engine that sums degrees over all its pairs, and turns them into density weights (N, m) here."""
 
     estimates = False
+    directions_at_once = 1  # how many directions take no longer than one
     multiplicity: np.ndarray | None = None
     _scale: LocalScale | None
 

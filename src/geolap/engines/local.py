@@ -6,23 +6,28 @@ them, it processes all bandwidths together, widest first, with fewer and fewer p
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from ..kernel import Ladder, ladder_weights, reach
-from ..metric import drift, dual_metric
+from ..metric import drift, dual_metric, dual_metric_from
 from ..multiplicity import counts_of, weights_at
-from ..tangent import gram_finder, tangent_finder
+from ..tangent import Moments, gram_finder, tangent_finder
 from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
 
-__all__ = ["Around", "metrics_around", "transitions"]
+__all__ = ["Around", "directions_at_once", "metrics_around", "transitions"]
 
 # Weights processed at once (4 MiB: a share of a cache).
 _BATCH_ELEMENTS = 2**19
 # A batch of bandwidths ends when fewer points are in reach than this share of those at its start.
 _SHRUNK = 0.7
+# Up to this ambient dimension, moments and their eigenvectors take less time than iteration and coordinates.
+_FEW_DIMENSIONS = 24
+# Directions that are found at once there; more are rarely asked for.
+_AT_ONCE = 4
 # Points that span a tangent plane where there are no coordinates.
 _MOST_SPANNING = 500
 
@@ -85,7 +90,7 @@ def metrics_around(
     if not len(order):
         return LocalMetrics(H, effective, drifts)
     m_sorted = weights_at(around.multiplicity, order)
-    coordinates = _by_points(around, order, dim) if around.inner is None else _by_products(around, order, dim)
+    find = _finder(around, order, dim)
     for columns, epsilons, W in _weight_batches(sqdist, steps, in_reach, cutoff, scratch):
         b, _, n = W.shape
         k = in_reach(epsilons[0] / np.sqrt(2.0))  # squared weights are those of ε/√2
@@ -96,11 +101,16 @@ def metrics_around(
         neighbors = W.sum(axis=2)
         total = around.at_center + neighbors
         effective[:, columns] = (total**2 / (around.at_center + W2.sum(axis=2))).T
-        Y = coordinates(W, W2, neighbors, total).reshape(b, c, dim, n)
+        metrics = find(W, W2, neighbors, total)
         P = transitions(W, neighbors, density[columns, None, :n], around.density_here[:, columns].T)
-        H[:, columns] = dual_metric(Y, P, epsilons[:, None] * around.rho).swapaxes(0, 1)
-        drifts[:, columns] = drift(Y, P, epsilons[:, None] * around.rho).T
+        found = metrics(P, epsilons[:, None] * around.rho)
+        H[:, columns], drifts[:, columns] = (values.swapaxes(0, 1) for values in found)
     return LocalMetrics(H, effective, drifts)
+
+
+def directions_at_once(r: int) -> int:
+    """How many directions among r take no longer than one."""
+    return min(r, _AT_ONCE) if r <= _FEW_DIMENSIONS else 1
 
 
 def transitions(W: np.ndarray, neighbors: np.ndarray, density: np.ndarray, density_here: np.ndarray) -> np.ndarray:
@@ -114,24 +124,63 @@ def transitions(W: np.ndarray, neighbors: np.ndarray, density: np.ndarray, densi
     return P
 
 
-# Tangent coordinates (b·c, dim, n) from weights (b, c, n), squared weights (b, c, k), and the sums (b, c) of weights without
-# and with those of the points at the center.
-_Finder: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+# H (b, c, dim, dim) and drifts (b, c) from rows of P (b, c, n) and bandwidths (b, c).
+_Metrics: TypeAlias = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+# These, once tangent planes are found, from weights (b, c, n), squared weights (b, c, k), and the sums (b, c) of weights
+# without and with those of the points at the center.
+_Finder: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], _Metrics]
+
+
+def _finder(around: Around, order: np.ndarray, dim: int) -> _Finder:
+    if around.inner is not None:
+        return _by_products(around, order, dim)
+    if around.points.shape[1] <= max(_FEW_DIMENSIONS, 3 * dim):
+        return _by_moments(around, order, dim)
+    return _by_points(around, order, dim)
+
+
+def _by_moments(around: Around, order: np.ndarray, dim: int) -> _Finder:
+    points, origin = around.points[order], around.origin
+    moments = Moments(points)
+
+    def find(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> _Metrics:
+        b, c, n = W.shape
+        places, at_center = np.tile(origin, (b, 1)), np.tile(around.at_center, b)
+        offset = _offsets(W, points, origin, neighbors, total)
+        V = moments.bases(places, offset, at_center, W2.reshape(b * c, -1), dim).reshape(b, c, dim, -1)
+
+        def metrics(P: np.ndarray, eps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            first, second = moments.about(places, P.reshape(b * c, n))
+            first, second = first.reshape(b, c, -1), second.reshape(b, c, *second.shape[1:])
+            return dual_metric_from(V, second, eps), drift(V, first, eps)
+
+        return metrics
+
+    return find
 
 
 def _by_points(around: Around, order: np.ndarray, dim: int) -> _Finder:
     points, origin = around.points[order], around.origin
-    find = tangent_finder(points, dim)
+    coordinates = tangent_finder(points, dim)
 
-    def coordinates(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> np.ndarray:
+    def find(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> _Metrics:
         b, c, n = W.shape
-        weighted = (W.reshape(b * c, n) @ points[:n]).reshape(b, c, -1)
-        offset = (weighted - origin * neighbors[:, :, None]) / total[:, :, None]
-        return find(
-            np.tile(origin, (b, 1)), offset.reshape(b * c, -1), np.tile(around.at_center, b), W2.reshape(b * c, -1), n
-        )
+        offset = _offsets(W, points, origin, neighbors, total)
+        Y = coordinates(np.tile(origin, (b, 1)), offset, np.tile(around.at_center, b), W2.reshape(b * c, -1), n)
+        return partial(_metrics, Y.reshape(b, c, dim, n))
 
-    return coordinates
+    return find
+
+
+def _offsets(W: np.ndarray, points: np.ndarray, origin: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """a = x̄ − x_i (b·c, r)."""
+    b, c, n = W.shape
+    weighted = (W.reshape(b * c, n) @ points[:n]).reshape(b, c, -1)
+    return ((weighted - origin * neighbors[:, :, None]) / total[:, :, None]).reshape(b * c, -1)
+
+
+def _metrics(Y: np.ndarray, P: np.ndarray, eps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return dual_metric(Y, P, eps), drift(Y, P, eps)
 
 
 def _by_products(around: Around, order: np.ndarray, dim: int) -> _Finder:
@@ -141,12 +190,13 @@ def _by_products(around: Around, order: np.ndarray, dim: int) -> _Finder:
     spanning = np.arange(n) if n <= _MOST_SPANNING else np.r_[: _MOST_SPANNING // 2, _MOST_SPANNING // 2 : n : _every(n)]
     times = np.where(spanning < _MOST_SPANNING // 2, 1, _every(n))
     copies = counts_of(weights_at(around.multiplicity, order[spanning]), len(spanning))
-    find = gram_finder(around.inner(order[spanning], order), spanning, times, copies, dim)
+    coordinates = gram_finder(around.inner(order[spanning], order), spanning, times, copies, dim)
 
-    def coordinates(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> np.ndarray:
-        return find(W[:, 0], np.repeat(around.at_center, len(W)), W2.shape[2])
+    def find(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> _Metrics:
+        Y = coordinates(W[:, 0], np.repeat(around.at_center, len(W)), W2.shape[2])
+        return partial(_metrics, Y.reshape(*W.shape[:2], dim, -1))
 
-    return coordinates
+    return find
 
 
 def _every(n: int) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ..kernel import gaussian
+from ..metric import drift, dual_metric_from
 from ..multiplicity import weights_at
 from ..threads import Scratch
 from .base import NO_NEIGHBORS, LocalMetrics
@@ -178,6 +179,6 @@ def metrics_from(
     V = np.linalg.eigh(C)[1][:, :, : -dim - 1 : -1].transpose(0, 2, 1)
     isolated = s < NO_NEIGHBORS
     over = np.where(isolated, 0.0, 1.0 / np.where(isolated, 1.0, sv + density_here))
-    H = (2.0 / (eps * rho) ** 2 * over)[:, None, None] * (V @ B @ V.transpose(0, 2, 1))
-    drift = 2.0 / (eps * rho) * over * np.linalg.norm((V @ first_v[:, :, None])[:, :, 0], axis=1)
-    return LocalMetrics(H[:, None], (thinned * (here + s) ** 2 / (here + s2))[:, None], drift[:, None])
+    H = dual_metric_from(V, over[:, None, None] * B, eps * rho)
+    drifts = drift(V, over[:, None] * first_v, eps * rho)
+    return LocalMetrics(H[:, None], (thinned * (here + s) ** 2 / (here + s2))[:, None], drifts[:, None])

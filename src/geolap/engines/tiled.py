@@ -24,7 +24,7 @@ from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..threads import Scratch, checkpoint, in_order
 from .base import ExactEngine, LocalMetrics
 from .blocks import Block, blocks
-from .local import Around, metrics_around
+from .local import Around, directions_at_once, metrics_around
 
 __all__ = ["TiledEngine"]
 
@@ -55,6 +55,7 @@ class TiledEngine(ExactEngine):
         self._scale = scale
         self._cutoff = cutoff
         self._n_jobs = n_jobs
+        self.directions_at_once = directions_at_once(X.shape[1])
 
     def mean_distance(self) -> float:
         return root_mean_square_distance(self._X, None if self.multiplicity is None else self._m) * self._unit

@@ -25,6 +25,7 @@ from ..graphs.spectrum import largest_eigenpairs
 from ..points import Points
 from ..search import Curve
 from ..selection import Selection
+from ..threads import in_order
 from ..validation import check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector, least_of
 
@@ -117,22 +118,25 @@ class LocalContinuity(BandwidthSelector):
         if values[-2] - values[-1] < _EQUAL:  # which vectors embed is decided by rounding
             return 0.0
         kept = neighbors.shape[1]
-        return -float(_agreement(vectors[:, :-1] / root[:, None], neighbors) / (n * kept) - kept / (n - 1))
+        found = _agreement(vectors[:, :-1] / root[:, None], neighbors, n_jobs=self.n_jobs)
+        return -float(found / (n * kept) - kept / (n - 1))
 
 
-def _agreement(Y: np.ndarray, neighbors: np.ndarray) -> float:
+def _agreement(Y: np.ndarray, neighbors: np.ndarray, *, n_jobs: int | None = None) -> float:
     """How many of the neighbors (N, k) in the data are among the k nearest of an embedding Y.
 
     Those at the same distance as the k-th, such as points with the same neighbors in the graph, share the places left.
     """
     n, k = neighbors.shape
-    equal, found = _EQUAL * np.abs(Y).max(), 0.0
-    for rows in np.array_split(np.arange(n), -(-n // _ROWS_AT_ONCE)):
+    equal = _EQUAL * np.abs(Y).max()
+
+    def of(rows: np.ndarray) -> float:
         d = cdist(Y[rows], Y)
         d[np.arange(len(rows)), rows] = np.inf
         last = np.partition(d, k - 1, axis=1)[:, k - 1 : k]
         nearer, tied = d < last - equal, np.abs(d - last) <= equal
         places = (k - nearer.sum(axis=1)) / tied.sum(axis=1)
         inside, beside = (np.take_along_axis(each, neighbors[rows], axis=1).sum(axis=1) for each in (nearer, tied))
-        found += float((inside + places * beside).sum())
-    return found
+        return float((inside + places * beside).sum())
+
+    return sum(in_order(of, np.array_split(np.arange(n), -(-n // _ROWS_AT_ONCE)), n_jobs=n_jobs))
