@@ -61,18 +61,8 @@ def test_the_choice_does_not_jump_between_two_minima(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["digit1", "usps", "coil", "bci", "g241c", "g241d"])
-def test_real_sets_keep_one_direction_and_their_bandwidth(name):
-    X = load_ssl_book(name).data
-    plain = GeometricConsistency(working_dim=1, n_sample=500, random_state=1).fit(X)
-    found = GeometricConsistency(random_state=0).fit(X)
-    assert found.selection_.details["working_dim"] == 1
-    assert found.bandwidth_ == pytest.approx(plain.bandwidth_, rel=0.04)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "make", [lambda: swiss_roll(2000, noise=0.3, random_state=0)[0], lambda: load_ssl_book("usps").data]
+    "make", [lambda: swiss_roll(2000, noise=0.3, random_state=0)[0], lambda: load_ssl_book("usps").data[::2]]
 )
 def test_evaluation_points_hardly_move_the_choice(make):
     X = make()

@@ -207,12 +207,13 @@ def test_sparse_features_stay_sparse(monkeypatch):
     # Beyond so many points nearest neighbors count, and no row is ever made dense as a whole.
     monkeypatch.setattr("geolap.distances._MOST_WHOLE", 100)
     monkeypatch.setattr("geolap.distances._NEAREST", 40)
-    expected = geolap.GeometricConsistency(n_neighbors=40, random_state=0).fit(dense)
-    found = geolap.GeometricConsistency(random_state=0).fit(X)
+    expected = geolap.GeometricConsistency(n_neighbors=40, n_sample=40, random_state=0).fit(dense)
+    gc = geolap.GeometricConsistency(n_sample=40, random_state=0)
+    found = gc.fit(X)
     assert found.bandwidth_ == pytest.approx(expected.bandwidth_, rel=0.01)
-    model = geolap.LaplacianEigenmap(2, random_state=0).fit(X)
+    model = geolap.LaplacianEigenmap(2, gc, random_state=0).fit(X)
     assert model.transform(X[:4]).shape == (4, 2)
-    assert geolap.LaplacianClustering(2, random_state=0).fit(X).labels_.shape == (X.shape[0],)
+    assert geolap.LaplacianClustering(2, gc, random_state=0).fit(X).labels_.shape == (X.shape[0],)
     assert geolap.graph_health(X, found.bandwidth_).components >= 1
     assert geolap.intrinsic_dimension(X, found.bandwidth_).vote >= 0
 

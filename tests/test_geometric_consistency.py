@@ -29,6 +29,12 @@ def chosen(X, **params):
     return select_bandwidth(X, random_state=0, **params)
 
 
+@pytest.fixture(scope="module")
+def by_default(real):
+    """The selection on a benchmark set without any setting, made once."""
+    return cache(lambda name: chosen(real(name)))
+
+
 def local_minima(selection):
     return [m.bandwidth for m in selection.minima if m.local]
 
@@ -54,8 +60,18 @@ def local_minima(selection):
         ("usps", {"working_dim": 2, "n_sample": 100}, 2.16 * 0.95, 2.16 * 1.05),
     ],
 )
-def test_bandwidth_of_the_benchmark_sets(real, name, params, low, high):
-    assert low <= chosen(real(name), **params).bandwidth <= high
+def test_bandwidth_of_the_benchmark_sets(real, by_default, name, params, low, high):
+    selection = chosen(real(name), **params) if params else by_default(name)
+    assert low <= selection.bandwidth <= high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["digit1", "usps", "coil", "bci", "g241c", "g241d"])
+def test_benchmark_sets_keep_one_direction_and_its_bandwidth(real, by_default, name):
+    plain = GeometricConsistency(working_dim=1, n_sample=500 if name == "bci" else 200, random_state=1).fit(real(name))
+    found = by_default(name)
+    assert found.details["working_dim"] == 1
+    assert found.bandwidth == pytest.approx(plain.bandwidth_, rel=0.04)
 
 
 @pytest.mark.slow
@@ -107,9 +123,9 @@ def test_same_seed_same_answer_whatever_the_threads():
 
 
 @pytest.mark.slow
-def test_refined_scores_are_those_of_the_distortion(real):
+def test_refined_scores_are_those_of_the_distortion(real, by_default):
     for name in ("digit1", "digits"):
-        selection = chosen(real(name))
+        selection = by_default(name)
         exact = geolap.distortion(real(name), selection.bandwidths, sample=selection.details["sample"])
         np.testing.assert_allclose(selection.scores, exact.mean, rtol=1e-3)
         scanned = np.isin(selection.bandwidths, selection.details["scanned"])

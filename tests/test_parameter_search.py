@@ -237,8 +237,9 @@ def test_varying_scales_pay_on_a_union_of_manifolds():
     y = np.full(len(data.target), -1)
     y[data.splits[0]] = data.target[data.splits[0]]
     unlabeled = y < 0
+    regional = geolap.regional_scale(data.data, n_sample=500, random_state=0)
     wrong, scores = {}, {}
-    for name, scale in {"one": None, "neighbors": 10, "regional": "regional"}.items():
+    for name, scale in {"one": None, "neighbors": 10, "regional": regional}.items():
         selector = geolap.GeometricConsistency(working_dim=1, n_sample=200, random_state=0)
         model = geolap.LaplacianClassifier(selector, n_neighbors=None, local_scale=scale, random_state=0).fit(data.data, y)
         wrong[name] = np.mean(model.transduction_[unlabeled] != data.target[unlabeled])
