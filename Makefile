@@ -17,7 +17,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 # Tests run in two processes, which take over from each other what is left.
 PYTEST := -m pytest -q -n 2 --dist worksteal
-QUICK := -m 'not slow and not browser' --ignore tests/test_anndata.py --ignore tests/test_device.py tests
+QUICK := -m 'not slow and not browser' --ignore tests/test_anndata.py --ignore tests/test_device.py --ignore tests/test_device_graphs.py tests
 
 .PHONY: demo quick test oldest fuzz lint docs package reproduction browser bench bench-peers clean
 

@@ -216,6 +216,7 @@ def test_effective_neighbors_run_from_one_to_all():
     np.testing.assert_allclose(curve.effective_neighbors, np.broadcast_to([1.0, 60.0], (60, 2)), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_safe_to_call_from_several_threads():
     from concurrent.futures import ThreadPoolExecutor
 

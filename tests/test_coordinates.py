@@ -49,6 +49,7 @@ def long_map():
     return LaplacianEigenmap(n_components=20, bandwidth=0.2).fit(strip(seed=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_strip_is_spanned_by_one_coordinate_along_and_one_across(seed):
     X = strip(1500, seed=seed)

@@ -150,12 +150,13 @@ def test_a_chunk_that_no_worker_can_hold_is_a_sentence(cluster, expected):
 
 @pytest.mark.posix
 def test_a_restarted_cluster_is_a_sentence_or_changes_nothing(cluster, expected):
-    thread = meanwhile(cluster.restart, lambda: busy(cluster))
+    thread = meanwhile(lambda: cluster.restart(wait_for_workers=False), lambda: busy(cluster))
     try:
         np.testing.assert_allclose(answer(chunked(slow)), expected, rtol=1e-8)
     except RuntimeError as error:
         assert "A cluster must last until the work is done" in str(error)  # noqa: PT017
     thread.join()
+    cluster.wait_for_workers(1)
     np.testing.assert_allclose(answer(chunked()), expected, rtol=1e-8)
 
 

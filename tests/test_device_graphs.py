@@ -12,6 +12,7 @@ from geolap.local_dimension import neighborhoods_at
 from geolap.points import Points, on_device
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
 from geolap.engines.device import squared_distances  # noqa: E402 (they need torch)
 from geolap.graphs import device, device_pairs  # noqa: E402
 from geolap.graphs.neighbors import nearest_neighbors  # noqa: E402

@@ -21,6 +21,7 @@ def cube(n, d, noise=0.0, seed=0):
     return np.hstack([rng.random((n, d)), np.zeros((n, 3))]) + noise * rng.standard_normal((n, d + 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "directions"),
     [
@@ -51,7 +52,7 @@ def test_the_directions_found_give_the_selection_of_as_many_directions():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [500, 1000, 2000])
+@pytest.mark.parametrize("n", [400, 800, 1500])
 def test_the_choice_does_not_jump_between_two_minima(n):
     chosen = [
         GeometricConsistency(random_state=seed).fit(make_hourglass(n, 0.1, 10, random_state=seed).data).bandwidth_
@@ -73,6 +74,7 @@ def test_evaluation_points_hardly_move_the_choice(make):
     assert np.mean([s.interval[0] <= whole <= s.interval[1] for s in found]) >= 0.8
 
 
+@pytest.mark.slow
 def test_more_points_are_asked_only_where_minima_compete():
     X = make_hourglass(2000, noise=0.01, noise_dims=5, random_state=0).data
     selection = GeometricConsistency(random_state=0).fit(X).selection_
@@ -134,6 +136,7 @@ def test_the_dimension_is_right_or_not_told(shape, dim, noise):
         assert estimate.dimension == dim
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [
@@ -163,6 +166,7 @@ def test_remarks_on_the_data_are_among_the_reasons():
     assert other.verdict is Verdict.NOT_FOUND
 
 
+@pytest.mark.slow
 def test_a_map_warns_once_if_its_bandwidth_does_not_resolve_the_geometry():
     X = np.random.default_rng(0).standard_normal((400, 20))
     for make, warned in (

@@ -106,6 +106,7 @@ def test_bandwidth_falls_with_the_number_of_points_and_grows_with_noise():
         assert two < one < 2.5 * two
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-3, 7.0])
 def test_bandwidth_scales_with_the_data(factor):
     X = make_hourglass(400, noise=0.01, noise_dims=3, random_state=1).data
@@ -114,6 +115,7 @@ def test_bandwidth_scales_with_the_data(factor):
     assert other.interval == pytest.approx(tuple(factor * v for v in one.interval), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_same_seed_same_answer_whatever_the_threads():
     X = make_sphere(700, noise=0.01, noise_dims=30, random_state=0).data
     a, b = (chosen(X, n_jobs=t, n_sample=120) for t in (1, 3))
@@ -132,6 +134,7 @@ def test_refined_scores_are_those_of_the_distortion(real, by_default):
         np.testing.assert_allclose(selection.scores[scanned], exact.mean[scanned], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_minima_beyond_the_bound_are_not_refined(real):
     selection = chosen(real("digit1"), working_dim=2, n_sample=50)
     assert any(not m.local for m in selection.minima)
@@ -217,6 +220,7 @@ def test_inputs_are_not_modified():
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [1e9, 1e16, 1e17])
 def test_an_outlier_however_far_leaves_the_others_their_digits(distance):
     X = np.random.default_rng(0).standard_normal((300, 3))
@@ -231,6 +235,7 @@ def test_an_outlier_however_far_leaves_the_others_their_digits(distance):
     assert chosen(Z).bandwidth == pytest.approx(chosen(X).bandwidth, rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [200, 1000])
 def test_a_cloud_in_the_plane_is_resolved_whether_its_minimum_is_at_the_bound_or_within(n):
     statuses = set()

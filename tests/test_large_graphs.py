@@ -75,6 +75,7 @@ def test_lobpcg_is_content_with_what_it_reaches_or_gives_up(graph, monkeypatch):
     assert asked
 
 
+@pytest.mark.slow
 def test_sparse_graphs_in_few_dimensions_are_factorized(monkeypatch):
     monkeypatch.setattr(spectrum, "_MOST_FILL_WORK", 1e8)
     rng = np.random.default_rng(0)
@@ -194,6 +195,7 @@ def test_all_points_as_landmarks_are_the_full_map(sphere, kind):
     np.testing.assert_allclose(all_of_them.embedding_, full.embedding_, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_landmarks_choose_the_bandwidth_of_all_points(sphere):
     X = sphere[:2000]
     model = geolap.LaplacianEigenmap(n_landmarks=1000, random_state=0).fit(X)
@@ -216,6 +218,7 @@ def test_bad_landmarks_are_refused(sphere):
         geolap.LaplacianEigenmap(bandwidth=0.3, n_landmarks=300).fit(sphere[:200])
 
 
+@pytest.mark.slow
 def test_new_points_are_extended_the_same_alone_and_together(sphere):
     new = make_sphere(1500, random_state=5).data
     for params in ({"cutoff": 3.0}, {"n_neighbors": 20}):
@@ -224,6 +227,7 @@ def test_new_points_are_extended_the_same_alone_and_together(sphere):
         np.testing.assert_allclose(together[::100], np.vstack([model.transform(x[None]) for x in new[::100]]), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", [{}, {"local_scale": 7}])
 def test_new_points_take_means_of_their_nearest(sphere, params):
     X, new = sphere[:2000], np.vstack([make_sphere(1500, random_state=5).data, 20.0 * sphere[:10]])

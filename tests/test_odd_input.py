@@ -82,6 +82,7 @@ def test_a_sentinel_does_not_widen_the_search(value):
     assert found.bandwidth == pytest.approx(plain.bandwidth, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_two_densities_have_one_verdict_whatever_the_seed(seed):
     rng = np.random.default_rng(seed)

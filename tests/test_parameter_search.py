@@ -41,17 +41,19 @@ def test_every_point_of_the_surface_is_a_selection_of_its_own(torus):
 
 @pytest.mark.slow
 def test_ranges_are_closed_in(torus):
-    coarse = geolap.ConsistencySearch({"cutoff": list(np.linspace(1, 4, 5))}, random_state=0).fit(torus)
-    fine = geolap.ConsistencySearch({"cutoff": (1, 4)}, random_state=0).fit(torus)
+    settings = {"selector": geolap.GeometricConsistency(n_sample=100), "random_state": 0}
+    coarse = geolap.ConsistencySearch({"cutoff": list(np.linspace(1, 4, 5))}, **settings).fit(torus)
+    fine = geolap.ConsistencySearch({"cutoff": (1, 4)}, **settings).fit(torus)
     assert fine.best_score_ <= coarse.best_score_
     assert len(fine.surface_) > 5
     tried = sorted(row["cutoff"] for row in fine.surface_)
     at = tried.index(fine.best_params_["cutoff"])
     assert np.diff(tried[max(at - 1, 0) : at + 2]).max() < 0.1
-    whole = geolap.ConsistencySearch({"n_neighbors": (10, 100)}, random_state=0).fit(torus)
+    whole = geolap.ConsistencySearch({"n_neighbors": (10, 100)}, **settings).fit(torus)
     assert all(isinstance(row["n_neighbors"], int) for row in whole.surface_)
 
 
+@pytest.mark.slow
 def test_bandwidths_may_be_restricted(torus):
     selector = geolap.GeometricConsistency(working_dim=1, n_sample=200)
     parameters = {"bandwidth": [0.3, 0.6, 1.2], "renormalization": [0.0, 1.0]}
@@ -78,6 +80,7 @@ def test_parameters_of_a_transformer_can_be_searched(torus):
     assert search.best_score_ == pytest.approx(own.best_score_, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_ranges_of_bandwidths_are_kept(torus):
     for low, high in ((0.5, 0.55), (1e-8, 1e-7), (0.2, 3.0)):
         search = geolap.ConsistencySearch({"bandwidth": (low, high)}, random_state=0).fit(torus)

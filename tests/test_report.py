@@ -205,6 +205,7 @@ def test_a_graph_that_falls_apart_is_drawn_by_its_largest_part():
         assert np.isfinite(view.places).all()
 
 
+@pytest.mark.slow
 def test_coordinates_of_outliers_are_a_field_and_lead_to_advice():
     X = make_sphere(300, random_state=0).data
     content = content_of(np.vstack([X, 2.5 * X[:3]]), random_state=0)
@@ -257,6 +258,7 @@ def wine_report(wine):
     return content_of(wine[0], random_state=0)
 
 
+@pytest.mark.slow
 def test_maps_are_those_of_the_default_graph(wine, wine_report):
     X, content = wine[0], wine_report
     assert not content.selection.even
@@ -319,6 +321,7 @@ def test_what_takes_long_is_left_out_with_a_sentence(monkeypatch, points):
     assert "Clusters were not looked for, because that takes long with 101 points" in page_of(content, version="1")
 
 
+@pytest.mark.slow
 def test_maps_join_all_pairs_where_one_bandwidth_suits_them():
     X = make_sphere(300, random_state=0).data
     content = content_of(X, random_state=0)
@@ -467,6 +470,7 @@ def test_missing_plotly_is_named_with_its_extra(points, monkeypatch):
         geolap.select_bandwidth(points, "median").to_html()
 
 
+@pytest.mark.slow
 def test_slow_rules_are_not_asked_of_many_points(monkeypatch, points):
     monkeypatch.setitem(content_module._RIVALS, "semigroup", 100)
     content = content_of(points, random_state=0)

@@ -251,6 +251,7 @@ def test_graphs_are_weighed_by_leave_one_out():
     np.testing.assert_allclose(model._scores_at(new), sum(w * parts[k] for k, w in model.graph_weights_.items()), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_samples_carry_the_graphs_of_many_points(monkeypatch):
     X, y, _ = two_spheres(300)
     known = np.flatnonzero(y >= 0)

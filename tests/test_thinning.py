@@ -42,6 +42,7 @@ def _assert_unbiased(X, n_draws, rel, **params):
     np.testing.assert_allclose(mean.sum(axis=1), some, atol=0.5 * some.mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look_at_all", [0.0, 0.999])
 def test_weights_are_right_in_the_mean(small, monkeypatch, look_at_all):
     monkeypatch.setattr(thinning, "_LOOK_AT_ALL", look_at_all)  # all tiles looked at in full, or all drawn from
@@ -68,6 +69,7 @@ def test_pairs_that_carry_the_weight_are_kept_as_they_are():
     np.testing.assert_allclose(thin[strong], full[strong], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_choice_depends_on_the_seed_and_on_nothing_else(hourglass):
     one, same, other = (
         _graph(hourglass, n_edges=30, random_state=seed, n_jobs=n_jobs).graph_.weights
@@ -116,6 +118,7 @@ def test_as_many_edges_as_the_error_asks_for(hourglass, monkeypatch):
     assert _graph(hourglass, bandwidth=0.239).n_edges_ == pytest.approx(39, rel=0.05)
 
 
+@pytest.mark.slow
 def test_the_bandwidth_is_that_of_all_pairs(small, monkeypatch):
     expected = geolap.GeometricConsistency(random_state=0).fit(small).bandwidth_
     monkeypatch.setattr(build, "MOST_ENTRIES", 10**5)
