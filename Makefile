@@ -12,6 +12,8 @@
 # make bench-peers  speed beside other packages
 # Each sets up .venv by itself.
 
+# Tests start many processes, which take the bytecode that others have left.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
