@@ -32,7 +32,7 @@ def gower(a, b):
 # The metric is given by name or, here, by the function; all else is as for points.  People who agree in all choices are
 # a scale of their own; the path is the larger one:
 
-selection = geolap.GeometricConsistency(metric=gower, random_state=0).fit(answers).selection_
+selection = geolap.GeometricConsistency(n_sample=60, metric=gower, random_state=0).fit(answers).selection_
 print([f"{minimum.bandwidth:.3g}" for minimum in selection.minima])
 path_scale = selection.minima[-1].bandwidth
 eigenmap = geolap.LaplacianEigenmap(2, path_scale, metric=gower, n_neighbors=None).fit(answers)

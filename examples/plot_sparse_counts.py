@@ -19,7 +19,7 @@ import geolap
 
 rng = np.random.default_rng(0)
 topics = rng.dirichlet(np.full(4000, 0.02), 5)
-mixtures = rng.dirichlet(np.full(5, 0.15), 400)
+mixtures = rng.dirichlet(np.full(5, 0.15), 600)
 words = np.array([rng.multinomial(120, mixture @ topics) for mixture in mixtures])
 counts = sparse.csr_array(words)
 main = mixtures.argmax(axis=1)
@@ -41,7 +41,7 @@ ax.set(title="documents, colored by main topic", xticks=[], yticks=[])
 # %%
 # A few labels are enough for the others:
 
-known = np.where(rng.random(len(main)) < 0.05, main, -1)
+known = np.where(rng.random(len(main)) < 0.03, main, -1)
 classifier = geolap.LaplacianClassifier(metric="cosine", random_state=0).fit(X, known)
 right = np.mean(classifier.transduction_[known < 0] == main[known < 0])
 print(f"{right:.0%} of the others are right from {np.sum(known >= 0)} labels")
