@@ -143,13 +143,16 @@ def test_graphs_are_compared_on_the_sets_that_are_there(monkeypatch, tmp_path):
 # Labels
 
 
-@pytest.fixture(scope="module")
-def runs():
-    return labels.run_sets(quick=True)
-
-
 @pytest.mark.slow
-def test_errors_are_those_of_the_classifier(runs):
+def test_quick_runs():
+    """One test for all that is said about them: two processes would make them twice."""
+    runs = labels.run_sets(quick=True)
+    errors_are_those_of_the_classifier(runs)
+    no_rule_beats_the_oracle_by_more_than_its_grid_is_coarse(runs)
+    quick_tables_stand_beside_the_published_values(runs)
+
+
+def errors_are_those_of_the_classifier(runs):
     (digit1,) = [run for run in runs if run.name == "digit1"]
     data = load_ssl_book("digit1")
     rows = data.splits[0]
@@ -160,16 +163,14 @@ def test_errors_are_those_of_the_classifier(runs):
     assert digit1.errors["gc", 100][0] == pytest.approx(wrong)
 
 
-@pytest.mark.slow
-def test_no_rule_beats_the_oracle_by_more_than_its_grid_is_coarse(runs):
+def no_rule_beats_the_oracle_by_more_than_its_grid_is_coarse(runs):
     for run in runs:
         te = run.errors["te", 100].mean()
         assert all(errors.mean() > te - 1.5 for (_, n), errors in run.errors.items() if n == 100)
         assert te <= run.errors["cv", 100].mean()
 
 
-@pytest.mark.slow
-def test_quick_tables_stand_beside_the_published_values(runs):
+def quick_tables_stand_beside_the_published_values(runs):
     one, two = experiments.table1(quick=True, runs=runs), experiments.table2(quick=True, runs=runs)
     digit1 = {row["rule"]: row for row in one.tables["bandwidths"] if row["set"] == "digit1"}
     assert digit1["gc"]["paper"] == paper.BANDWIDTHS["digit1"]["gc"]
