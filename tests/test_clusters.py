@@ -99,6 +99,7 @@ def test_outliers_are_clusters_if_that_is_asked_for():
     assert len({*model.labels_[300:]}) == 1
 
 
+@pytest.mark.slow
 def test_more_parts_than_are_looked_for_are_not_called_one_piece():
     centers = 100.0 * np.arange(8)[:, None]
     X = np.vstack([center + np.random.default_rng(0).random((30, 2)) for center in centers])
@@ -107,6 +108,7 @@ def test_more_parts_than_are_looked_for_are_not_called_one_piece():
     assert LaplacianClustering(random_state=0).fit(X).n_clusters_ == 8
 
 
+@pytest.mark.slow
 def test_labels_are_numbered_by_size_and_the_same_every_time():
     X, _ = three_blobs()
     X = np.vstack([X, X[::3] + 0.01])

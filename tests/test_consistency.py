@@ -71,6 +71,7 @@ def test_drift_joins_the_departure_in_units_of_the_data():
     )
 
 
+@pytest.mark.slow
 def test_weighing_the_drift_chooses_a_larger_bandwidth_that_suits_pointwise_values():
     X = make_sphere(800, noise=0.02, noise_dims=3, random_state=0)
     eps = [geolap.GeometricConsistency(working_dim=2, drift=w, random_state=0).fit(X.data).bandwidth_ for w in (0.0, 1.0)]

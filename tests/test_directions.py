@@ -43,6 +43,7 @@ def test_as_many_directions_are_compared_as_the_data_has(make, directions):
     assert ("direction was" if directions == 1 else f"{directions} tangent directions were") in selection.explain()
 
 
+@pytest.mark.slow
 def test_the_directions_found_give_the_selection_of_as_many_directions():
     X = make_torus(800, random_state=0).data
     found, given = (GeometricConsistency(working_dim=d, n_sample=300, random_state=0).fit(X) for d in ("auto", 2))
@@ -89,6 +90,7 @@ def test_more_points_are_asked_only_where_minima_compete():
     np.testing.assert_allclose(selection.scores[full], exact.mean, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_few_points_are_all_asked():
     X = make_torus(400, random_state=0).data
     selections = [GeometricConsistency(random_state=seed).fit(X).selection_ for seed in range(2)]

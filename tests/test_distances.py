@@ -145,6 +145,7 @@ def test_stored_neighbors_are_enough(make):
     assert [row.selection.method for row in rows] == ["gc", "knn"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
 def test_directions_are_points_on_a_sphere(metric):
     rng = np.random.default_rng(0)

@@ -97,6 +97,7 @@ def test_reconstruction_answers_the_same_at_any_scale(scale):
     assert scaled.bandwidth == pytest.approx(scale * plain.bandwidth, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_equal_eigenvalues_have_the_same_vectors_for_any_number_of_threads():
     angle = 2 * np.pi * np.arange(600) / 600
     ring = np.column_stack([np.cos(angle), np.sin(angle)])

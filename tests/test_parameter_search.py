@@ -215,6 +215,7 @@ def test_constant_scales_change_nothing():
     np.testing.assert_allclose(ones.scores, plain.scores, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_scales_follow_the_data():
     X = make_sphere(300, random_state=0).data
     for make in (geolap.neighbor_scale, lambda X: geolap.regional_scale(X, random_state=0)):

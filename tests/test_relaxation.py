@@ -65,6 +65,7 @@ def test_swiss_roll_becomes_a_flat_sheet_in_two_coordinates(roll, rolled):
     assert (np.diff(relaxed.losses) < 0).all()
 
 
+@pytest.mark.slow
 def test_hemisphere_keeps_its_lengths_in_three_coordinates(dome, dome_graph):
     start = geolap.LaplacianEigenmap(3, bandwidth=0.3).fit_transform(dome.data)
     relaxed = geolap.relax(start, dome_graph, intrinsic_dim=2)
@@ -75,6 +76,7 @@ def test_hemisphere_keeps_its_lengths_in_three_coordinates(dome, dome_graph):
     assert np.abs(before / np.median(before) - 1).mean() > 0.08
 
 
+@pytest.mark.slow
 def test_noise_off_the_manifold_does_not_lengthen_the_map():
     roll = geolap.datasets.make_swiss_roll(1500, noise=0.1, noise_dims=3, random_state=0)
     eigenmap = geolap.LaplacianEigenmap(8, n_neighbors=10, bandwidth=1.2).fit(roll.data)

@@ -16,6 +16,7 @@ def sphere():
     return sample.data, geolap.GraphLaplacian(random_state=0).fit(sample.data)
 
 
+@pytest.mark.slow
 def test_dual_metric_is_the_formula(sphere):
     X, model = sphere
     Y = np.column_stack([X[:, 0] ** 2, X[:, 1] + 5, X[:, 2]])

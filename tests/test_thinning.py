@@ -134,6 +134,7 @@ def test_few_points_and_many_edges_are_not_thinned(small):
     assert isinstance(model.graph_.weights, np.ndarray)
 
 
+@pytest.mark.slow
 def test_far_clusters_stay_joined(monkeypatch):
     # All pairs join them by a few weak ones, which one draw alone misses.
     rng = np.random.default_rng(0)
