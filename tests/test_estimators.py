@@ -125,6 +125,7 @@ def test_bandwidth_may_be_a_number_a_name_or_a_selector(estimator, sphere):
         fitted(clone(estimator).set_params(bandwidth=[1]), sphere)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(ESTIMATORS)), ids=lambda k: type(ESTIMATORS[k]).__name__)
 def test_pickling_keeps_everything(place, by_default, sphere):
     model = by_default(place)
