@@ -15,10 +15,10 @@ import geolap
 # People on a path from one way of life to another, who answer eight questions:
 
 rng = np.random.default_rng(0)
-path = np.sort(rng.random(300))
-numbers = path[:, None] * [40, 3, 10] + [20, 0, 5] + rng.normal(0, (2, 0.2, 0.8), (300, 3))
-choices = np.digitize(path[:, None] + rng.normal(0, 0.06, (300, 3)), [0.25, 0.5, 0.75])
-yes = path[:, None] + rng.normal(0, 0.1, (300, 2)) > [0.35, 0.65]
+path = np.sort(rng.random(200))
+numbers = path[:, None] * [40, 3, 10] + [20, 0, 5] + rng.normal(0, (2, 0.2, 0.8), (200, 3))
+choices = np.digitize(path[:, None] + rng.normal(0, 0.06, (200, 3)), [0.25, 0.5, 0.75])
+yes = path[:, None] + rng.normal(0, 0.1, (200, 2)) > [0.35, 0.65]
 answers = np.column_stack([numbers, choices, yes])
 ranges = np.ptp(numbers, axis=0)
 
@@ -32,7 +32,7 @@ def gower(a, b):
 # The metric is given by name or, here, by the function; all else is as for points.  People who agree in all choices are
 # a scale of their own; the path is the larger one:
 
-selection = geolap.GeometricConsistency(metric=gower, random_state=0).fit(answers).selection_
+selection = geolap.GeometricConsistency(n_sample=60, metric=gower, random_state=0).fit(answers).selection_
 print([f"{minimum.bandwidth:.3g}" for minimum in selection.minima])
 path_scale = selection.minima[-1].bandwidth
 eigenmap = geolap.LaplacianEigenmap(2, path_scale, metric=gower, n_neighbors=None).fit(answers)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import geolap
 
 X = geolap.datasets.make_torus(800, noise=0.01, noise_dims=3, random_state=0).data
-selector = geolap.GeometricConsistency(working_dim=2)
+selector = geolap.GeometricConsistency(working_dim=2, n_sample=100)
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 for ax, parameters in zip(axes, ({"renormalization": (0, 1.5)}, {"n_neighbors": (5, 200)}), strict=True):

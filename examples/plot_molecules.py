@@ -9,7 +9,6 @@ the map and the number of torsions follow from the matrix of distances.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.spatial.distance import pdist, squareform
 from scipy.spatial.transform import Rotation
 from sklearn.model_selection import cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
@@ -25,17 +24,23 @@ turns = Rotation.random(300, random_state=0)
 atoms = np.array([turn.apply(shape - shape.mean(axis=0)) for turn, shape in zip(turns, rotor.atoms, strict=True)])
 
 
-def rmsd(a, b):
-    """Of two shapes, after SciPy has turned one onto the other."""
-    return Rotation.align_vectors(a.reshape(-1, 3), b.reshape(-1, 3))[1] / np.sqrt(len(a) / 3)
+def rmsd(shapes):
+    """Of all pairs, each turned onto the other: by the singular values of their covariances (Kabsch 1976)."""
+    covariances = np.einsum("iak,jal->ijkl", shapes, shapes)
+    overlap = np.linalg.svd(covariances, compute_uv=False)
+    overlap[..., 2] *= np.sign(np.linalg.det(covariances))  # no reflections
+    size = (shapes**2).sum(axis=(1, 2))
+    return np.sqrt(np.maximum(size[:, None] + size - 2 * overlap.sum(axis=2), 0.0) / shapes.shape[1])
 
 
-distances = squareform(pdist(atoms.reshape(300, -1), rmsd))
+distances = rmsd(atoms)
+np.fill_diagonal(distances, 0.0)
 
 # %%
 # The bandwidth and the map from the distances.  RMSD is not quite Euclidean, and the selection says by how much:
 
-eigenmap = geolap.LaplacianEigenmap(5, metric="precomputed", random_state=0).fit(distances)
+selector = geolap.GeometricConsistency(n_sample=60, random_state=0)
+eigenmap = geolap.LaplacianEigenmap(5, selector, metric="precomputed", random_state=0).fit(distances)
 selection = eigenmap.selection_
 print(selection)
 print(f"negative eigenvalues: {selection.details['negative_share']:.1%} of the matrix of inner products")

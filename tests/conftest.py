@@ -39,15 +39,6 @@ def real():
     return _real
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """The client of a dask cluster of two processes."""
-    distributed = pytest.importorskip("distributed")
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
-        yield client
-
-
 @pytest.fixture(params=["dome_d1", "hourglass_d2"])
 def oracle(request):
     """Points, evaluation points and the distortions that the authors' own code computes on them."""

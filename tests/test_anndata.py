@@ -111,12 +111,12 @@ def test_our_neighbors_are_scanpys(cells):
 def test_scanpys_graph_is_used_as_it_is(cells, knn):
     """Their matrix leaves out the cell itself, or holds everything; both are understood."""
     sc.pp.neighbors(cells, n_neighbors=15, use_rep="X_pca", method="gauss", knn=knn)
-    geolap.anndata.select(cells, neighbors_key="neighbors", random_state=0)
+    geolap.anndata.select(cells, neighbors_key="neighbors", n_sample=100, random_state=0)
     geolap.anndata.embed(cells, neighbors_key="neighbors", key_added="map", bandwidth=10.0)
     kind = {"n_neighbors": 14 if knn else None}
     plain = geolap.LaplacianEigenmap(10, 10.0, **kind).fit(CELLS.obsm["X_pca"])
     assert_allclose(cells.uns["map"]["map"]["eigenvalues"], plain.eigenvalues_, rtol=1e-4)
-    chosen = geolap.GeometricConsistency(random_state=0, **kind).fit(CELLS.obsm["X_pca"]).bandwidth_
+    chosen = geolap.GeometricConsistency(n_sample=100, random_state=0, **kind).fit(CELLS.obsm["X_pca"]).bandwidth_
     assert_allclose(cells.uns["geolap"]["bandwidth"], chosen, rtol=1e-3)
 
 

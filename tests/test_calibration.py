@@ -64,6 +64,7 @@ def test_eigenvalues_at_three_thousand_points(make, exact, n_neighbors, most):
     assert fit.calibration_.dimension == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("local_scale", [None, 7])
 @pytest.mark.parametrize("n_neighbors", [None, 15, 30])
 def test_factor_makes_eigenvalues_right_on_every_graph(n_neighbors, local_scale):
@@ -77,6 +78,7 @@ def test_factor_makes_eigenvalues_right_on_every_graph(n_neighbors, local_scale)
     assert 0 < fit.calibration_.standard_error < 0.05
 
 
+@pytest.mark.slow
 def test_landmarks_and_precomputed_distances_are_calibrated():
     X = make_sphere(1500, random_state=3).data
     landmarks = geolap.LaplacianEigenmap(8, n_landmarks=500, random_state=0).fit(X)
@@ -107,6 +109,7 @@ def test_matrix_and_time_step_carry_the_factor():
     assert np.allclose(-np.log(diffusion.eigenvalues_) / diffusion.time_step_, eigenmap.eigenvalues_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_neighbors", [None, 15])
 def test_lengths_are_those_of_the_data(n_neighbors):
     sphere = make_sphere(2000, random_state=0)
@@ -124,6 +127,7 @@ def test_data_without_a_dimension_are_not_calibrated():
     assert np.allclose(fit.eigenvalues_, geolap.LaplacianEigenmap(2, 8.0, calibrate=False).fit(X).eigenvalues_)
 
 
+@pytest.mark.slow
 def test_neighbors_within_the_noise_are_noticed():
     X = make_hourglass(20_000, 0.03, 10, random_state=0).data
     fit = geolap.GraphLaplacian(n_neighbors=10, random_state=0).fit(X)
@@ -153,6 +157,7 @@ def test_calibrate_is_a_yes_or_no():
         geolap.GraphLaplacian(1.0, calibrate="yes").fit(np.eye(4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surface", SURFACES, ids=lambda surface: surface.name)
 def test_spectra_of_surfaces_converge(surface):
     exact = surface.spectrum(5)

@@ -123,6 +123,7 @@ def test_more_directions_at_the_same_points_are_those_of_a_new_engine(monkeypatc
     np.testing.assert_array_equal(other.H, plain.H)
 
 
+@pytest.mark.slow
 def test_columns_are_a_sample_only_where_neighborhoods_are_large(monkeypatch):
     monkeypatch.setattr("geolap.engines.cells.ENOUGH_COLUMNS", 300)
     X = make_sphere(12_000, random_state=0).data
@@ -140,6 +141,7 @@ def test_columns_are_a_sample_only_where_neighborhoods_are_large(monkeypatch):
     np.testing.assert_allclose(found.effective, local.effective, rtol=0.15)
 
 
+@pytest.mark.slow
 def test_local_scales_agree_with_the_dense_engine(rng):
     X = make_sphere(3000, random_state=0).data
     scale = LocalScale(np.exp(0.3 * X[:, 0]), 2.0)
@@ -204,6 +206,7 @@ def test_distortion_takes_exact():
     assert estimated.degree_error.shape == (2,)
 
 
+@pytest.mark.slow
 def test_more_evaluation_points_than_are_held_at_once(monkeypatch):
     X = make_torus(1500, random_state=0).data
     whole = geolap.distortion(X, [0.5], engine="cells").per_point

@@ -1,10 +1,5 @@
 """The chunked engine: dask arrays on threads and on a real cluster, memory-mapped files, and what they may not be."""
 
-import os
-import signal
-import threading
-import time
-
 import numpy as np
 import pytest
 
@@ -21,40 +16,6 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def torus():
     return make_torus(2500, noise=0.05, random_state=0).data
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dim", [1, 2])
-def test_selection_on_a_cluster_is_that_of_numpy(cluster, torus, dim):
-    gc = geolap.GeometricConsistency(working_dim=dim, n_sample=100, random_state=0)
-    here = gc.fit(torus).selection_
-    there = gc.fit(da.from_array(torus, chunks=(700, 3))).selection_
-    assert there.bandwidth == pytest.approx(here.bandwidth, rel=1e-8)
-    np.testing.assert_allclose(there.scores, here.scores, rtol=1e-8)
-    assert there.status is here.status
-
-
-@pytest.mark.slow
-@pytest.mark.posix
-def test_a_worker_killed_in_mid_run_changes_nothing(cluster, torus):
-    expected = geolap.distortion(torus, np.geomspace(0.2, 2.0, 8), n_sample=200, random_state=0)
-    before = dict(cluster.run(os.getpid))
-    started = []
-
-    def kill():
-        while not cluster.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
-            time.sleep(0.01)
-        started.append(True)
-        os.kill(next(iter(before.values())), signal.SIGKILL)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    found = geolap.distortion(da.from_array(torus, chunks=(100, 3)), np.geomspace(0.2, 2.0, 8), n_sample=200, random_state=0)
-    killer.join()
-    assert started
-    cluster.wait_for_workers(2)
-    assert set(cluster.run(os.getpid).values()) != set(before.values())
-    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-8)
 
 
 def test_sums_and_distances_without_a_cluster(torus):

@@ -1,10 +1,5 @@
 """Maps, labels and clusters of dask arrays: landmarks carry the graph, points stay on the workers, answers are lazy."""
 
-import os
-import signal
-import threading
-import time
-
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
@@ -38,48 +33,6 @@ def here():
     """Chunks one after the other, in this thread."""
     with dask.config.set(scheduler="synchronous"):
         yield
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [geolap.LaplacianEigenmap, geolap.DiffusionMap])
-def test_a_map_on_a_cluster_is_that_of_numpy(cluster, kind):
-    gc = geolap.GeometricConsistency(2, n_sample=40, random_state=0)
-    plain, found = (kind(3, gc, **SETTINGS).fit(X) for X in (TORUS, chunks()))
-    assert is_chunked(found.embedding_)
-    assert found.embedding_.chunks == ((700, 700, 600), (3,))
-    np.testing.assert_array_equal(found.landmarks_, plain.landmarks_)
-    np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-9)
-    np.testing.assert_allclose(found.embedding_.compute(), plain.embedding_, atol=1e-9)
-    np.testing.assert_allclose(found.transform(chunks(TORUS[:50], 20)).compute(), plain.transform(TORUS[:50]), atol=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.posix
-def test_a_worker_killed_in_mid_run_changes_nothing(cluster):
-    def slow(chunk):
-        time.sleep(0.05)
-        return chunk
-
-    X = chunks(rows=200).map_blocks(slow, dtype=float, meta=np.empty((0, 0)))
-    model = geolap.LaplacianEigenmap(3, 0.7, **SETTINGS)
-    expected = model.fit(X).embedding_.compute()
-    for step in (lambda: model.fit(X).embedding_, lambda: model.embedding_.compute()):
-        before, killed = set(cluster.run(os.getpid).values()), []
-
-        def kill(before=before, killed=killed):
-            while not cluster.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
-                time.sleep(0.01)
-            killed.append(min(before))
-            os.kill(min(before), signal.SIGKILL)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        found = step()
-        killer.join()
-        cluster.wait_for_workers(2)
-        assert killed
-        assert not set(killed) & set(cluster.run(os.getpid).values())
-    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import geolap
-from geolap import ClusterStatus, LaplacianClustering
+from geolap import ClusterStatus, GeometricConsistency, LaplacianClustering
 from geolap.datasets import make_sphere, make_swiss_roll
 
 CENTERS = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
@@ -23,7 +23,7 @@ def three_blobs(n=300, seed=0):
 
 @pytest.mark.slow
 @parametrize_with_checks(
-    [LaplacianClustering(random_state=0), LaplacianClustering(2, random_state=0)],
+    [LaplacianClustering(k, GeometricConsistency(n_sample=10, random_state=0), random_state=0) for k in (None, 2)],
     expected_failed_checks=lambda _: {
         f"check_sample_weight_equivalence_on_{kind}_data": "a weight of zero is refused" for kind in ("dense", "sparse")
     },
@@ -52,6 +52,7 @@ def test_separated_clusters_stand_out_and_are_found(data, truth):
     assert again.status_ is ClusterStatus.GIVEN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data",
     [
@@ -98,6 +99,7 @@ def test_outliers_are_clusters_if_that_is_asked_for():
     assert len({*model.labels_[300:]}) == 1
 
 
+@pytest.mark.slow
 def test_more_parts_than_are_looked_for_are_not_called_one_piece():
     centers = 100.0 * np.arange(8)[:, None]
     X = np.vstack([center + np.random.default_rng(0).random((30, 2)) for center in centers])
@@ -106,6 +108,7 @@ def test_more_parts_than_are_looked_for_are_not_called_one_piece():
     assert LaplacianClustering(random_state=0).fit(X).n_clusters_ == 8
 
 
+@pytest.mark.slow
 def test_labels_are_numbered_by_size_and_the_same_every_time():
     X, _ = three_blobs()
     X = np.vstack([X, X[::3] + 0.01])

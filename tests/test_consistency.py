@@ -71,6 +71,7 @@ def test_drift_joins_the_departure_in_units_of_the_data():
     )
 
 
+@pytest.mark.slow
 def test_weighing_the_drift_chooses_a_larger_bandwidth_that_suits_pointwise_values():
     X = make_sphere(800, noise=0.02, noise_dims=3, random_state=0)
     eps = [geolap.GeometricConsistency(working_dim=2, drift=w, random_state=0).fit(X.data).bandwidth_ for w in (0.0, 1.0)]
@@ -216,6 +217,7 @@ def test_effective_neighbors_run_from_one_to_all():
     np.testing.assert_allclose(curve.effective_neighbors, np.broadcast_to([1.0, 60.0], (60, 2)), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_safe_to_call_from_several_threads():
     from concurrent.futures import ThreadPoolExecutor
 

@@ -48,6 +48,7 @@ def test_epsilon_of_pydiffmap():
     assert_allclose(kernel.Kernel(epsilon=as_("heat_time"), k=len(X)).fit(X).compute().toarray(), W)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("knn", [True, False])
 def test_gauss_kernel_of_scanpy(knn):
     sc, anndata = pytest.importorskip("scanpy"), pytest.importorskip("anndata")

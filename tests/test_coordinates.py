@@ -49,6 +49,7 @@ def long_map():
     return LaplacianEigenmap(n_components=20, bandwidth=0.2).fit(strip(seed=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_strip_is_spanned_by_one_coordinate_along_and_one_across(seed):
     X = strip(1500, seed=seed)
@@ -68,6 +69,7 @@ def test_a_swiss_roll_is_spanned_by_two_coordinates():
     assert least_told(eigenmap, roll.coordinates) > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "least", "most"), [(make_torus, 3, 4), (make_flat_torus, 4, 4)], ids=["in space", "flat"])
 def test_a_torus_takes_enough_coordinates_not_to_fold(make, least, most):
     torus = make(1000, random_state=0)
@@ -77,6 +79,7 @@ def test_a_torus_takes_enough_coordinates_not_to_fold(make, least, most):
     assert least_told(eigenmap, np.hstack([angles(u) for u in torus.coordinates.T])) > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("height", [2.0, 4.0, 12.0])
 def test_a_cylinder_takes_three(height):
     X = cylinder(height=height)
@@ -105,6 +108,7 @@ def test_the_default_bandwidth_serves_too():
     assert least_told(LaplacianEigenmap("auto", random_state=0).fit(X), X) > 0.9
 
 
+@pytest.mark.slow
 def test_more_candidates_are_computed_where_the_first_vary_in_too_few_directions(monkeypatch):
     monkeypatch.setattr(geolap.estimators.maps, "_CANDIDATES", (4, 12))
     X = strip(1000, 5.3)
@@ -168,6 +172,7 @@ def test_the_score_of_chen_and_meila_is_that_of_angles(long_map):
     assert_allclose(coordinates._log_volume(A, normalized=True), volume - lengths)
 
 
+@pytest.mark.slow
 def test_coordinates_that_were_chosen_extend_to_new_points():
     X = strip()
     for model in (LaplacianEigenmap("auto", bandwidth=0.2), DiffusionMap("auto", bandwidth=0.2, diffusion_time="auto")):

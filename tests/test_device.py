@@ -18,13 +18,13 @@ from geolap.engines.row_sum_kernel import RUNGS, rung_ladders  # noqa: E402
 @pytest.mark.parametrize("cutoff", [None, 2.5])
 @pytest.mark.parametrize("scaled", [False, True])
 def test_device_engine_equals_the_dense_one(n_features, cutoff, scaled, monkeypatch):
-    monkeypatch.setattr("geolap.engines.device.HELD_CPU", 2**15)  # several chunks
-    X = make_hourglass(500, noise=0.02, noise_dims=n_features - 3, random_state=0).data
+    monkeypatch.setattr("geolap.engines.device.HELD_CPU", 2**10)  # several chunks
+    X = make_hourglass(200, noise=0.02, noise_dims=n_features - 3, random_state=0).data
     X[1] = X[0]
-    scale = geolap.LocalScale(np.random.default_rng(0).uniform(0.5, 2, 500), 2.0) if scaled else None
+    scale = geolap.LocalScale(np.random.default_rng(0).uniform(0.5, 2, 200), 2.0) if scaled else None
     dense, device = DenseEngine(X, cutoff=cutoff, scale=scale), DeviceEngine(torch.tensor(X), cutoff=cutoff, scale=scale)
     bandwidths = np.array([0.05, 0.2, 0.2 * np.sqrt(2), 0.5, 1.3])
-    sample = np.arange(0, 500, 11)
+    sample = np.arange(0, 200, 11)
     sums = dense.row_sums(bandwidths)
     np.testing.assert_allclose(device.row_sums(bandwidths), sums, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(device.row_sums(bandwidths, sample), sums[sample], rtol=1e-10, atol=1e-12)

@@ -12,6 +12,7 @@ from geolap.local_dimension import neighborhoods_at
 from geolap.points import Points, on_device
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
 from geolap.engines.device import squared_distances  # noqa: E402 (they need torch)
 from geolap.graphs import device, device_pairs  # noqa: E402
 from geolap.graphs.neighbors import nearest_neighbors  # noqa: E402
@@ -32,7 +33,7 @@ def relative(ours, theirs):
 
 @pytest.fixture(scope="module")
 def roll():
-    X = make_swiss_roll(700, noise=0.02, noise_dims=2, random_state=0).data
+    X = make_swiss_roll(400, noise=0.02, noise_dims=2, random_state=0).data
     X[1] = X[0]
     return X
 
@@ -47,7 +48,7 @@ def roll():
         {"bandwidth": 1.5, "n_neighbors": 8, "local_scale": 7},
         {"bandwidth": 2.0, "local_scale": 7},
         {"bandwidth": 2.0, "local_scale": 7, "cutoff": 3.0},
-        {"bandwidth": 2.0, "n_landmarks": 400},
+        {"bandwidth": 2.0, "n_landmarks": 350},
     ],
     ids=str,
 )
@@ -136,7 +137,7 @@ def test_thinned_graphs_are_right_in_the_mean(gpu):
 
 def test_far_clusters_stay_joined_where_pairs_are_thinned(gpu):
     rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(size=(400, 2)), rng.normal(size=(400, 2)) + np.array([12.0, 0.0])])
+    X = np.vstack([rng.normal(size=(200, 2)), rng.normal(size=(200, 2)) + np.array([12.0, 0.0])])
     found = geolap.LaplacianEigenmap(2, bandwidth=2.0, n_edges=20, random_state=0).fit(torch.tensor(X))
     assert found.n_graph_components_ == 1
 
@@ -212,5 +213,5 @@ def test_out_of_memory_is_told_in_words(gpu, roll, monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 18.00 GiB.")
 
     monkeypatch.setattr("geolap.graphs.build.all_pairs", full)
-    with pytest.raises(MemoryError, match=r"that of 700 points finds too little \(CUDA out of memory\): set n_neighbors"):
+    with pytest.raises(MemoryError, match=r"that of 400 points finds too little \(CUDA out of memory\): set n_neighbors"):
         geolap.LaplacianEigenmap(bandwidth=2.0).fit(torch.tensor(roll))

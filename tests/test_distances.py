@@ -60,6 +60,7 @@ def test_distortion_is_the_formula(metric, dim):
         np.testing.assert_allclose(found, distortion_by_formula(D, eps, dim), atol=1e-8)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**31),
     n=st.integers(20, 60),
@@ -81,6 +82,7 @@ def test_distances_say_what_points_say(seed, n, r, dim, copies):
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_selections_are_those_from_points(torus):
     D = cdist(torus, torus)
     for rule in RULES:
@@ -93,6 +95,7 @@ def test_selections_are_those_from_points(torus):
         assert by_distances.verdict is by_points.verdict
 
 
+@pytest.mark.slow
 def test_digit1_from_distances():
     X = geolap.datasets.load_ssl_book("digit1").data
     D = cdist(X, X)
@@ -105,6 +108,7 @@ def test_digit1_from_distances():
     assert by_distances.details["negative_share"] == 0.0
 
 
+@pytest.mark.slow
 def test_other_distances_tell_how_far_they_are_from_euclidean(torus):
     manhattan, root = (
         geolap.GeometricConsistency(1, metric=metric, n_sample=20).fit(torus[:150]).selection_
@@ -125,6 +129,7 @@ def test_many_points_span_tangent_planes_by_some_of_them():
     np.testing.assert_allclose(found, expected, rtol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [make_swiss_roll, make_sphere])
 def test_stored_neighbors_are_enough(make):
     X = make(1000, random_state=0).data
@@ -140,6 +145,7 @@ def test_stored_neighbors_are_enough(make):
     assert [row.selection.method for row in rows] == ["gc", "knn"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["cosine", "correlation"])
 def test_directions_are_points_on_a_sphere(metric):
     rng = np.random.default_rng(0)
@@ -157,6 +163,7 @@ def test_directions_are_points_on_a_sphere(metric):
         geolap.distortion(np.where(np.arange(200)[:, None] == 3, 0.0, X), 0.1, metric=metric)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["manhattan", "seuclidean", "mahalanobis", lambda a, b: np.abs(a - b).max()])
 def test_estimators_take_any_metric(torus, metric):
     model = geolap.LaplacianEigenmap(2, 1.0, metric=metric).fit(torus)
@@ -168,6 +175,7 @@ def test_estimators_take_any_metric(torus, metric):
     assert classifier.predict(torus[:3]).shape == (3,)
 
 
+@pytest.mark.slow
 def test_everything_from_a_matrix_of_distances(torus):
     D, new = cdist(torus, torus), torus[:7] + 0.01
     for params in ({}, {"n_neighbors": 12}, {"n_neighbors": 12, "local_scale": 5}, {"cutoff": 3.0}):
@@ -195,6 +203,7 @@ def test_everything_from_a_matrix_of_distances(torus):
     )
 
 
+@pytest.mark.slow
 def test_sparse_features_stay_sparse(monkeypatch):
     X = sparse.random(220, 60, 0.1, random_state=np.random.default_rng(0), format="csr")
     X = sparse.csr_array(X[np.diff(X.indptr) > 2])
@@ -207,16 +216,18 @@ def test_sparse_features_stay_sparse(monkeypatch):
     # Beyond so many points nearest neighbors count, and no row is ever made dense as a whole.
     monkeypatch.setattr("geolap.distances._MOST_WHOLE", 100)
     monkeypatch.setattr("geolap.distances._NEAREST", 40)
-    expected = geolap.GeometricConsistency(n_neighbors=40, random_state=0).fit(dense)
-    found = geolap.GeometricConsistency(random_state=0).fit(X)
+    expected = geolap.GeometricConsistency(n_neighbors=40, n_sample=40, random_state=0).fit(dense)
+    gc = geolap.GeometricConsistency(n_sample=40, random_state=0)
+    found = gc.fit(X)
     assert found.bandwidth_ == pytest.approx(expected.bandwidth_, rel=0.01)
-    model = geolap.LaplacianEigenmap(2, random_state=0).fit(X)
+    model = geolap.LaplacianEigenmap(2, gc, random_state=0).fit(X)
     assert model.transform(X[:4]).shape == (4, 2)
-    assert geolap.LaplacianClustering(2, random_state=0).fit(X).labels_.shape == (X.shape[0],)
+    assert geolap.LaplacianClustering(2, gc, random_state=0).fit(X).labels_.shape == (X.shape[0],)
     assert geolap.graph_health(X, found.bandwidth_).components >= 1
     assert geolap.intrinsic_dimension(X, found.bandwidth_).vote >= 0
 
 
+@pytest.mark.slow
 def test_neighbors_of_sparse_features_may_come_from_elsewhere():
     X = sparse.csr_array(np.random.default_rng(0).poisson(0.3, (300, 20)).astype(float))
     for neighbors in (KNeighborsTransformer(n_neighbors=15), kneighbors_graph(X, 15, mode="distance")):
@@ -224,6 +235,7 @@ def test_neighbors_of_sparse_features_may_come_from_elsewhere():
         assert model.selection_ is not None
 
 
+@pytest.mark.slow
 def test_sparse_counts_of_anndata():
     anndata = pytest.importorskip("anndata")
     X = sparse.csr_matrix(np.random.default_rng(0).poisson(0.5, (200, 30)).astype(float))
@@ -275,6 +287,7 @@ def test_a_metric_that_fails_is_named(torus):
         geolap.distortion(torus, 1.0, metric="manhattan", engine="tiled")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
 def test_a_weight_of_two_is_a_point_given_twice(metric):
     rng = np.random.default_rng(0)
@@ -291,6 +304,7 @@ def test_a_weight_of_two_is_a_point_given_twice(metric):
     np.testing.assert_allclose(eigenvalues[0], eigenvalues[1], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_shell_takes_a_metric(torus, tmp_path, capsys):
     from geolap.cli.commands import app
 

@@ -28,7 +28,7 @@ def test_tiled_equals_dense_on_real_data(real, name, working_dim):
     X = real(name)
     top = make_engine(X).mean_distance()
     bandwidths = top * 2.0 ** (-np.arange(1, 14, 2) / 4)
-    sample = np.random.default_rng(0).choice(len(X), 40, replace=False)
+    sample = np.random.default_rng(0).choice(len(X), 20, replace=False)
     sums, metrics = both(X, bandwidths, sample, working_dim)
     np.testing.assert_allclose(sums[1], sums[0], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(metrics[1].effective, metrics[0].effective, rtol=1e-10)

@@ -143,13 +143,16 @@ def test_graphs_are_compared_on_the_sets_that_are_there(monkeypatch, tmp_path):
 # Labels
 
 
-@pytest.fixture(scope="module")
-def runs():
-    return labels.run_sets(quick=True)
-
-
 @pytest.mark.slow
-def test_errors_are_those_of_the_classifier(runs):
+def test_quick_runs():
+    """One test for all that is said about them: two processes would make them twice."""
+    runs = labels.run_sets(quick=True)
+    errors_are_those_of_the_classifier(runs)
+    no_rule_beats_the_oracle_by_more_than_its_grid_is_coarse(runs)
+    quick_tables_stand_beside_the_published_values(runs)
+
+
+def errors_are_those_of_the_classifier(runs):
     (digit1,) = [run for run in runs if run.name == "digit1"]
     data = load_ssl_book("digit1")
     rows = data.splits[0]
@@ -160,16 +163,14 @@ def test_errors_are_those_of_the_classifier(runs):
     assert digit1.errors["gc", 100][0] == pytest.approx(wrong)
 
 
-@pytest.mark.slow
-def test_no_rule_beats_the_oracle_by_more_than_its_grid_is_coarse(runs):
+def no_rule_beats_the_oracle_by_more_than_its_grid_is_coarse(runs):
     for run in runs:
         te = run.errors["te", 100].mean()
         assert all(errors.mean() > te - 1.5 for (_, n), errors in run.errors.items() if n == 100)
         assert te <= run.errors["cv", 100].mean()
 
 
-@pytest.mark.slow
-def test_quick_tables_stand_beside_the_published_values(runs):
+def quick_tables_stand_beside_the_published_values(runs):
     one, two = experiments.table1(quick=True, runs=runs), experiments.table2(quick=True, runs=runs)
     digit1 = {row["rule"]: row for row in one.tables["bandwidths"] if row["set"] == "digit1"}
     assert digit1["gc"]["paper"] == paper.BANDWIDTHS["digit1"]["gc"]
@@ -234,9 +235,20 @@ def test_figure1_claims_hold_at_low_noise(monkeypatch):
     assert found["the CLMR range overlaps with the true one only in part"]
 
 
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    """Figure 2, then figure 3, written to one folder: both studies, the page after each, and the folder."""
+    folder = tmp_path_factory.mktemp("reproduced")
+    studies, pages = [], []
+    for name in ("figure2", "figure3"):
+        studies += experiments.reproduce(name, quick=True, output=folder)
+        pages.append((folder / "reproduction.md").read_text())
+    return studies, pages, folder
+
+
 @pytest.mark.slow
-def test_figure2_has_minima_and_singular_values():
-    study = experiments.figure2(quick=True)
+def test_figure2_has_minima_and_singular_values(reproduced):
+    study = reproduced[0][0]
     assert claims(study)["the curve of d' = 1 is the lowest"]
     assert [row["working_dim"] for row in study.tables["minima"] if row["selected"]] == [1, 2]
     for row in study.tables["singular_values"]:
@@ -245,8 +257,8 @@ def test_figure2_has_minima_and_singular_values():
 
 
 @pytest.mark.slow
-def test_figure3_claim_holds():
-    study = experiments.figure3(quick=True)
+def test_figure3_claim_holds(reproduced):
+    study = reproduced[0][1]
     assert claims(study)["ε̂ lies in a region of low δ"]
     rows = study.tables["curves"]
     assert all(0 <= row["error"] <= 1 for row in rows)
@@ -265,9 +277,8 @@ def test_maps_of_the_same_points_agree_up_to_rotation():
 
 
 @pytest.mark.slow
-def test_the_same_numbers_on_a_second_run():
-    one, two = (experiments.figure2(quick=True).to_json() for _ in range(2))
-    assert one == two
+def test_the_same_numbers_on_a_second_run(reproduced):
+    assert experiments.figure2(quick=True).to_json() == reproduced[0][0].to_json()
 
 
 def test_a_study_survives_its_file():
@@ -278,19 +289,16 @@ def test_a_study_survives_its_file():
 
 
 @pytest.mark.slow
-def test_pages_and_files_are_written_and_grow_with_every_study(tmp_path):
-    experiments.reproduce("figure2", quick=True, output=tmp_path)
-    page = (tmp_path / "reproduction.md").read_text()
-    assert "Figure 2" in page
-    assert "Figure 3" not in page
-    experiments.reproduce("figure3", quick=True, output=tmp_path)
-    page = (tmp_path / "reproduction.md").read_text()
-    assert page.index("Figure 2") < page.index("Figure 3")
-    assert "Quick run" in page
-    html = (tmp_path / "reproduction.html").read_text()
+def test_pages_and_files_are_written_and_grow_with_every_study(reproduced):
+    _, (first, both), output = reproduced
+    assert "Figure 2" in first
+    assert "Figure 3" not in first
+    assert both.index("Figure 2") < both.index("Figure 3")
+    assert "Quick run" in both
+    html = (output / "reproduction.html").read_text()
     assert html.count("<svg") == 2
     assert "http-equiv" not in html
-    folder = tmp_path / "reproduction"
+    folder = output / "reproduction"
     assert {p.suffix for p in folder.iterdir()} == {".json", ".csv", ".png", ".svg"}
     with (folder / "figure2_minima.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -145,6 +145,7 @@ def test_records_are_columns(tmp_path):
     assert [note for note in table.notes if "'day'" in note] == ["Column left out, times: 'day'."]
 
 
+@pytest.mark.slow
 def test_the_layout_of_old_annotated_data_is_read(tmp_path):
     with h5py.File(tmp_path / "x.h5ad", "w") as file:
         obs = np.array(
@@ -180,6 +181,7 @@ def test_labels_are_no_fractions(tmp_path):
         read_table(tmp_path / "x.csv", labels="a")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_one_of_several_arrays_is_chosen_and_others_are_listed(tmp_path):
     np.savez(tmp_path / "x.npz", one=X, other=X[:, :2])
@@ -194,6 +196,7 @@ def test_one_of_several_arrays_is_chosen_and_others_are_listed(tmp_path):
     assert table.row_names == tuple(ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_principal_components_are_the_points_of_annotated_data_that_has_them(tmp_path):
     data = annotated()
@@ -252,6 +255,7 @@ def test_lines_above_the_table_are_skipped_and_thousands_read(tmp_path):
         read_table(tmp_path / "titled.csv")
 
 
+@pytest.mark.slow
 def test_sheets_are_read_as_text_is(tmp_path):
     book = pytest.importorskip("openpyxl").Workbook()
     book.active.append(["Measured in May"])

@@ -26,7 +26,7 @@ def test_every_public_name_is_called_or_is_an_answer():
     assert not {*calls.CALLS} & {*calls.ANSWERS}
 
 
-@pytest.mark.parametrize("line", CORPUS)
+@pytest.mark.parametrize("line", [pytest.param(c, marks=[pytest.mark.slow] if "torch" in c else []) for c in CORPUS])
 def test_what_was_mended_stays_mended(line, whole, tmp_path):
     case = json.loads(line)
     if "torch" in line:

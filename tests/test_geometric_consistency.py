@@ -1,6 +1,7 @@
 """GC on the data of the paper, and as an estimator."""
 
 import pickle
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,12 @@ def chosen(X, **params):
     return select_bandwidth(X, random_state=0, **params)
 
 
+@pytest.fixture(scope="module")
+def by_default(real):
+    """The selection on a benchmark set without any setting, made once."""
+    return cache(lambda name: chosen(real(name)))
+
+
 def local_minima(selection):
     return [m.bandwidth for m in selection.minima if m.local]
 
@@ -38,23 +45,33 @@ def local_minima(selection):
     ("name", "params", "low", "high"),
     [
         ("digit1", {}, 0.74, 0.80),
-        ("digit1", {"working_dim": 2}, 0.78 * 0.95, 0.78 * 1.05),
-        ("digit1", {"working_dim": 3}, 0.78 * 0.95, 0.78 * 1.05),
+        ("digit1", {"working_dim": 2, "n_sample": 50}, 0.78 * 0.95, 0.78 * 1.05),
+        ("digit1", {"working_dim": 3, "n_sample": 50}, 0.78 * 0.95, 0.78 * 1.05),
         ("digit1", {"dual": False}, 0.82 * 0.95, 0.82 * 1.05),
         ("g241c", {}, 6.7, 7.4),
         ("g241d", {}, 6.7, 7.4),
         ("g241c", {"dual": False}, 7.19 * 0.95, 7.19 * 1.05),
-        ("g241c", {"dual": False, "working_dim": 2}, 9.81 * 0.95, 9.81 * 1.05),
-        ("g241c", {"dual": False, "working_dim": 3}, 9.22 * 0.95, 9.22 * 1.05),
-        ("g241d", {"dual": False, "working_dim": 2}, 9.22 * 0.95, 9.22 * 1.05),
-        ("g241d", {"dual": False, "working_dim": 3}, 9.81 * 0.95, 9.81 * 1.05),
+        ("g241c", {"dual": False, "working_dim": 2, "n_sample": 50}, 9.81 * 0.95, 9.81 * 1.05),
+        ("g241c", {"dual": False, "working_dim": 3, "n_sample": 50}, 9.22 * 0.95, 9.22 * 1.05),
+        ("g241d", {"dual": False, "working_dim": 2, "n_sample": 50}, 9.22 * 0.95, 9.22 * 1.05),
+        ("g241d", {"dual": False, "working_dim": 3, "n_sample": 50}, 9.81 * 0.95, 9.81 * 1.05),
         ("bci", {}, 3.71 * 0.95, 3.71 * 1.05),
         ("usps", {}, 2.16 * 0.95, 2.16 * 1.05),
-        ("usps", {"working_dim": 2}, 2.16 * 0.95, 2.16 * 1.05),
+        ("usps", {"working_dim": 2, "n_sample": 100}, 2.16 * 0.95, 2.16 * 1.05),
     ],
 )
-def test_bandwidth_of_the_benchmark_sets(real, name, params, low, high):
-    assert low <= chosen(real(name), **params).bandwidth <= high
+def test_bandwidth_of_the_benchmark_sets(real, by_default, name, params, low, high):
+    selection = chosen(real(name), **params) if params else by_default(name)
+    assert low <= selection.bandwidth <= high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["digit1", "usps", "coil", "bci", "g241c", "g241d"])
+def test_benchmark_sets_keep_one_direction_and_its_bandwidth(real, by_default, name):
+    plain = GeometricConsistency(working_dim=1, n_sample=500 if name == "bci" else 200, random_state=1).fit(real(name))
+    found = by_default(name)
+    assert found.details["working_dim"] == 1
+    assert found.bandwidth == pytest.approx(plain.bandwidth_, rel=0.04)
 
 
 @pytest.mark.slow
@@ -70,6 +87,7 @@ def test_usps_has_a_fine_and_a_coarse_scale_and_an_artifact_that_is_not_taken(re
 
 @pytest.mark.slow
 def test_bandwidth_falls_with_the_number_of_points_and_grows_with_noise():
+    @cache
     def mean_bandwidth(make, n, noise, working_dim=2):
         return np.mean(
             [
@@ -88,6 +106,7 @@ def test_bandwidth_falls_with_the_number_of_points_and_grows_with_noise():
         assert two < one < 2.5 * two
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-3, 7.0])
 def test_bandwidth_scales_with_the_data(factor):
     X = make_hourglass(400, noise=0.01, noise_dims=3, random_state=1).data
@@ -96,6 +115,7 @@ def test_bandwidth_scales_with_the_data(factor):
     assert other.interval == pytest.approx(tuple(factor * v for v in one.interval), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_same_seed_same_answer_whatever_the_threads():
     X = make_sphere(700, noise=0.01, noise_dims=30, random_state=0).data
     a, b = (chosen(X, n_jobs=t, n_sample=120) for t in (1, 3))
@@ -105,15 +125,16 @@ def test_same_seed_same_answer_whatever_the_threads():
 
 
 @pytest.mark.slow
-def test_refined_scores_are_those_of_the_distortion(real):
+def test_refined_scores_are_those_of_the_distortion(real, by_default):
     for name in ("digit1", "digits"):
-        selection = chosen(real(name))
+        selection = by_default(name)
         exact = geolap.distortion(real(name), selection.bandwidths, sample=selection.details["sample"])
         np.testing.assert_allclose(selection.scores, exact.mean, rtol=1e-3)
         scanned = np.isin(selection.bandwidths, selection.details["scanned"])
         np.testing.assert_allclose(selection.scores[scanned], exact.mean[scanned], rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_minima_beyond_the_bound_are_not_refined(real):
     selection = chosen(real("digit1"), working_dim=2, n_sample=50)
     assert any(not m.local for m in selection.minima)
@@ -199,6 +220,7 @@ def test_inputs_are_not_modified():
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", [1e9, 1e16, 1e17])
 def test_an_outlier_however_far_leaves_the_others_their_digits(distance):
     X = np.random.default_rng(0).standard_normal((300, 3))
@@ -213,6 +235,7 @@ def test_an_outlier_however_far_leaves_the_others_their_digits(distance):
     assert chosen(Z).bandwidth == pytest.approx(chosen(X).bandwidth, rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [200, 1000])
 def test_a_cloud_in_the_plane_is_resolved_whether_its_minimum_is_at_the_bound_or_within(n):
     statuses = set()

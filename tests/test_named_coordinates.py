@@ -28,6 +28,7 @@ def test_bonds_angles_and_torsions_of_the_molecule_are_as_drawn():
     np.testing.assert_allclose(rotor.functions["torsion BCDE"], second)
 
 
+@pytest.mark.slow
 def test_both_torsions_are_found_among_ten_functions(rotor):
     found = geolap.explain_coordinates(rotor.data, rotor.functions, periods=rotor.periods, random_state=0)
     assert len(found.names) == 10

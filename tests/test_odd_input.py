@@ -82,6 +82,7 @@ def test_a_sentinel_does_not_widen_the_search(value):
     assert found.bandwidth == pytest.approx(plain.bandwidth, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_two_densities_have_one_verdict_whatever_the_seed(seed):
     rng = np.random.default_rng(seed)
@@ -96,6 +97,7 @@ def test_reconstruction_answers_the_same_at_any_scale(scale):
     assert scaled.bandwidth == pytest.approx(scale * plain.bandwidth, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_equal_eigenvalues_have_the_same_vectors_for_any_number_of_threads():
     angle = 2 * np.pi * np.arange(600) / 600
     ring = np.column_stack([np.cos(angle), np.sin(angle)])

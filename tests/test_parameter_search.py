@@ -41,17 +41,19 @@ def test_every_point_of_the_surface_is_a_selection_of_its_own(torus):
 
 @pytest.mark.slow
 def test_ranges_are_closed_in(torus):
-    coarse = geolap.ConsistencySearch({"cutoff": list(np.linspace(1, 4, 5))}, random_state=0).fit(torus)
-    fine = geolap.ConsistencySearch({"cutoff": (1, 4)}, random_state=0).fit(torus)
+    settings = {"selector": geolap.GeometricConsistency(n_sample=100), "random_state": 0}
+    coarse = geolap.ConsistencySearch({"cutoff": list(np.linspace(1, 4, 5))}, **settings).fit(torus)
+    fine = geolap.ConsistencySearch({"cutoff": (1, 4)}, **settings).fit(torus)
     assert fine.best_score_ <= coarse.best_score_
     assert len(fine.surface_) > 5
     tried = sorted(row["cutoff"] for row in fine.surface_)
     at = tried.index(fine.best_params_["cutoff"])
     assert np.diff(tried[max(at - 1, 0) : at + 2]).max() < 0.1
-    whole = geolap.ConsistencySearch({"n_neighbors": (10, 100)}, random_state=0).fit(torus)
+    whole = geolap.ConsistencySearch({"n_neighbors": (10, 100)}, **settings).fit(torus)
     assert all(isinstance(row["n_neighbors"], int) for row in whole.surface_)
 
 
+@pytest.mark.slow
 def test_bandwidths_may_be_restricted(torus):
     selector = geolap.GeometricConsistency(working_dim=1, n_sample=200)
     parameters = {"bandwidth": [0.3, 0.6, 1.2], "renormalization": [0.0, 1.0]}
@@ -78,6 +80,7 @@ def test_parameters_of_a_transformer_can_be_searched(torus):
     assert search.best_score_ == pytest.approx(own.best_score_, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_ranges_of_bandwidths_are_kept(torus):
     for low, high in ((0.5, 0.55), (1e-8, 1e-7), (0.2, 3.0)):
         search = geolap.ConsistencySearch({"bandwidth": (low, high)}, random_state=0).fit(torus)
@@ -212,6 +215,7 @@ def test_constant_scales_change_nothing():
     np.testing.assert_allclose(ones.scores, plain.scores, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_scales_follow_the_data():
     X = make_sphere(300, random_state=0).data
     for make in (geolap.neighbor_scale, lambda X: geolap.regional_scale(X, random_state=0)):
@@ -237,8 +241,9 @@ def test_varying_scales_pay_on_a_union_of_manifolds():
     y = np.full(len(data.target), -1)
     y[data.splits[0]] = data.target[data.splits[0]]
     unlabeled = y < 0
+    regional = geolap.regional_scale(data.data, n_sample=500, random_state=0)
     wrong, scores = {}, {}
-    for name, scale in {"one": None, "neighbors": 10, "regional": "regional"}.items():
+    for name, scale in {"one": None, "neighbors": 10, "regional": regional}.items():
         selector = geolap.GeometricConsistency(working_dim=1, n_sample=200, random_state=0)
         model = geolap.LaplacianClassifier(selector, n_neighbors=None, local_scale=scale, random_state=0).fit(data.data, y)
         wrong[name] = np.mean(model.transduction_[unlabeled] != data.target[unlabeled])

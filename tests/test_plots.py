@@ -57,6 +57,7 @@ def test_every_display_labels_its_axes_and_keeps_them(points, selector, eigenmap
         display.figure_.canvas.draw()
 
 
+@pytest.mark.slow
 def test_every_display_draws_into_the_given_axes(points, selector, eigenmap):
     _, ax = plt.subplots()
     for display in all_displays(points, selector, eigenmap, ax):

@@ -51,6 +51,7 @@ def great_circles(x, Y):
     return np.linalg.norm(np.diff(features(along) @ fit, axis=1), axis=2).sum(axis=1) / angle[:, 0]
 
 
+@pytest.mark.slow
 def test_swiss_roll_becomes_a_flat_sheet_in_two_coordinates(roll, rolled):
     relaxed = geolap.relax(rolled, n_components=2)
     assert relaxed.embedding.shape == (1500, 2)
@@ -64,6 +65,7 @@ def test_swiss_roll_becomes_a_flat_sheet_in_two_coordinates(roll, rolled):
     assert (np.diff(relaxed.losses) < 0).all()
 
 
+@pytest.mark.slow
 def test_hemisphere_keeps_its_lengths_in_three_coordinates(dome, dome_graph):
     start = geolap.LaplacianEigenmap(3, bandwidth=0.3).fit_transform(dome.data)
     relaxed = geolap.relax(start, dome_graph, intrinsic_dim=2)
@@ -74,6 +76,7 @@ def test_hemisphere_keeps_its_lengths_in_three_coordinates(dome, dome_graph):
     assert np.abs(before / np.median(before) - 1).mean() > 0.08
 
 
+@pytest.mark.slow
 def test_noise_off_the_manifold_does_not_lengthen_the_map():
     roll = geolap.datasets.make_swiss_roll(1500, noise=0.1, noise_dims=3, random_state=0)
     eigenmap = geolap.LaplacianEigenmap(8, n_neighbors=10, bandwidth=1.2).fit(roll.data)
@@ -104,6 +107,7 @@ def test_steps_are_as_long_as_geodesics(dome, dome_graph):
     assert abs(ratio.mean() - 1) < 0.002
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["by NumPy", "as on a GPU"])
 def test_tensors_are_relaxed_as_arrays_are(dome, where, monkeypatch):
     torch = pytest.importorskip("torch")
@@ -133,6 +137,7 @@ def test_what_cannot_be_relaxed_is_a_sentence(roll, rolled):
         assert "still falls" in str(geolap.relax(rolled, max_iter=1, intrinsic_dim=2))
 
 
+@pytest.mark.slow
 def test_lengths_before_and_after_are_drawn(rolled):
     import matplotlib.pyplot as plt
 

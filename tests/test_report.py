@@ -153,6 +153,7 @@ def test_a_page_from_the_selection_alone_needs_no_points(points):
     assert set(figures_in(selection_page(geolap.select_bandwidth(points, "median")))) == {"curve"}
 
 
+@pytest.mark.slow
 def test_the_same_seed_writes_the_same_file(points, tmp_path):
     points = points[:80]
     comparison = geolap.compare_bandwidths(points, ["median"], random_state=0)
@@ -162,6 +163,7 @@ def test_the_same_seed_writes_the_same_file(points, tmp_path):
     assert pages[0] == pages[1]
 
 
+@pytest.mark.slow
 def test_a_file_is_whole_or_not_there(points, tmp_path, monkeypatch):
     points = points[:80]
     comparison = geolap.compare_bandwidths(points, ["median"], random_state=0)
@@ -205,6 +207,7 @@ def test_a_graph_that_falls_apart_is_drawn_by_its_largest_part():
         assert np.isfinite(view.places).all()
 
 
+@pytest.mark.slow
 def test_coordinates_of_outliers_are_a_field_and_lead_to_advice():
     X = make_sphere(300, random_state=0).data
     content = content_of(np.vstack([X, 2.5 * X[:3]]), random_state=0)
@@ -257,6 +260,7 @@ def wine_report(wine):
     return content_of(wine[0], random_state=0)
 
 
+@pytest.mark.slow
 def test_maps_are_those_of_the_default_graph(wine, wine_report):
     X, content = wine[0], wine_report
     assert not content.selection.even
@@ -283,6 +287,7 @@ def test_the_map_of_the_paper_stands_beside_that_of_another_default_graph(wine, 
     assert order == sorted(order)
 
 
+@pytest.mark.slow
 def test_clusters_are_those_that_the_estimator_finds(wine, wine_report):
     found, estimator = wine_report.clusters, geolap.LaplacianClustering(random_state=0)
     np.testing.assert_array_equal(found.labels, estimator.fit_predict(wine[0]))
@@ -294,6 +299,7 @@ def test_clusters_are_those_that_the_estimator_finds(wine, wine_report):
     assert "<p>5 clusters. The number of clusters is as given." in page_of(replace(wine_report, clusters=given), version="1")
 
 
+@pytest.mark.slow
 def test_clusters_of_a_graph_that_falls_apart_are_drawn_on_principal_axes():
     X = make_sphere(60, random_state=0).data
     content = content_of(np.vstack([X, X + 50.0]), random_state=0)
@@ -319,6 +325,7 @@ def test_what_takes_long_is_left_out_with_a_sentence(monkeypatch, points):
     assert "Clusters were not looked for, because that takes long with 101 points" in page_of(content, version="1")
 
 
+@pytest.mark.slow
 def test_maps_join_all_pairs_where_one_bandwidth_suits_them():
     X = make_sphere(300, random_state=0).data
     content = content_of(X, random_state=0)
@@ -340,6 +347,7 @@ def test_the_bandwidth_of_another_rule_is_the_one_of_the_maps(wine):
     assert maps.graph == "The graph joins all pairs, at the rule's ε̂."
 
 
+@pytest.mark.slow
 def test_clusters_are_as_many_as_classes_and_those_of_geolap(wine):
     X, y = wine
     codes = [snippet.code for snippet in content_of(X, labels=y, random_state=0).snippets]
@@ -348,6 +356,7 @@ def test_clusters_are_as_many_as_classes_and_those_of_geolap(wine):
     assert any("rbf_kernel(X, gamma=gamma)" in code for code in codes)
 
 
+@pytest.mark.slow
 def test_many_points_are_all_joined_with_neighbors_and_some_are_drawn(monkeypatch, wine):
     X, _ = wine
     selection = geolap.select_bandwidth(X, random_state=0)
@@ -467,6 +476,7 @@ def test_missing_plotly_is_named_with_its_extra(points, monkeypatch):
         geolap.select_bandwidth(points, "median").to_html()
 
 
+@pytest.mark.slow
 def test_slow_rules_are_not_asked_of_many_points(monkeypatch, points):
     monkeypatch.setitem(content_module._RIVALS, "semigroup", 100)
     content = content_of(points, random_state=0)

@@ -19,7 +19,7 @@ UNSUPERVISED = [name for name, selector in METHODS.items() if not selector.needs
 
 
 def seeded(name):
-    selector = METHODS[name](n_evaluations=5) if name == "cv" else METHODS[name]()
+    selector = METHODS[name](n_repeats=1, n_evaluations=3) if name == "cv" else METHODS[name]()
     return selector.set_params(random_state=0) if "random_state" in selector.get_params() else selector
 
 
@@ -90,6 +90,7 @@ def test_rec_compares_with_the_nearest_neighbor_at_tiny_bandwidths():
     np.testing.assert_allclose(found * points.unit**2, nearest**2)
 
 
+@pytest.mark.slow
 def test_bgh_is_where_the_kernel_sum_grows_fastest():
     X = make_torus(300, random_state=0).data
     sqdist = cdist(X, X, "sqeuclidean")

@@ -87,6 +87,7 @@ def test_jobs_reach_every_rule(name, sphere, monkeypatch):
     assert seen == {2, 1}  # a selector's own stays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [None, -1, 1, 2])
 def test_jobs_change_nothing(n_jobs, sphere):
     expected = geolap.select_bandwidth(sphere, random_state=0).bandwidth
@@ -122,6 +123,7 @@ def test_regional_scales_are_accepted_everywhere(sphere):
             call(sphere, local_scale="provincial")
 
 
+@pytest.mark.slow
 def test_the_name_of_a_selection_selects_again(sphere):
     for dual in (True, False):
         selection = geolap.GeometricConsistency(dual=dual, random_state=0).fit(sphere).selection_
@@ -130,6 +132,7 @@ def test_the_name_of_a_selection_selects_again(sphere):
     assert geolap.GraphLaplacian("gc_inverse", random_state=0).fit(sphere).selection_.method == "gc_inverse"
 
 
+@pytest.mark.slow
 def test_a_comparison_checks_and_prepares_its_points_once(sphere, monkeypatch):
     checked, boxed = [], []
     monkeypatch.setattr("geolap.points._checked_array", lambda X, least: checked.append(len(X)) or np.asarray(X))

@@ -174,6 +174,7 @@ print((held() - before) / 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="no /proc")
 def test_repeated_fits_hold_no_more_memory():
     """Factors of sparse matrices are freed only on the thread that made them."""

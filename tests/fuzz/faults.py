@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -166,8 +167,9 @@ class Interrupted:
         if self._child is None:
             self._begin()
         child = self._child
-        child.stdin.write(WORK[name] + "\n")
-        child.stdin.flush()
+        with suppress(BrokenPipeError):  # of a child that has ended, which the next line tells
+            child.stdin.write(WORK[name] + "\n")
+            child.stdin.flush()
         self._line(name)
         time.sleep(float(rng.exponential(1.0)))
         sent, busy = time.perf_counter(), max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))

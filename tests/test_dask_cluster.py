@@ -1,6 +1,7 @@
-"""Chaos on a cluster: workers that are slow or out of memory, chunks with NaN, the scheduler restarted or lost.
+"""A real dask cluster: its answers, and chaos.
 
-The answer is right, or a sentence.  `tests/test_chunked.py` kills a worker.
+Workers are killed, slow or out of memory, chunks hold NaN, the scheduler is restarted or lost: the answer is right, or a
+sentence.  All tests share one cluster.
 """
 
 import os
@@ -13,13 +14,15 @@ import pytest
 
 import geolap
 from geolap.datasets import make_torus
+from geolap.points import is_chunked
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
-pytestmark = [pytest.mark.slow, pytest.mark.posix]
+pytestmark = pytest.mark.slow
 
 BANDWIDTHS = [0.4, 0.8]
 TORUS = make_torus(600, noise=0.05, random_state=0).data
+LANDMARKS = {"n_landmarks": 300, "random_state": 0}
 
 
 def answer(X):
@@ -29,6 +32,14 @@ def answer(X):
 @pytest.fixture(scope="module")
 def expected():
     return answer(TORUS)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """The client of a cluster of two processes."""
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
+        yield client
 
 
 @pytest.fixture
@@ -49,6 +60,15 @@ def chunked(happens=None, where=200):
     return da.from_array(TORUS, chunks=(150, 3)).map_blocks(read, dtype=float, meta=np.empty((0, 0)))
 
 
+def slow(chunk):
+    time.sleep(0.1)
+    return chunk
+
+
+def busy(cluster):
+    return cluster.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+
+
 def meanwhile(act, wait):
     """Act on a thread, once there is something to disturb."""
 
@@ -62,12 +82,49 @@ def meanwhile(act, wait):
     return thread
 
 
-def test_slow_workers_and_chunks_change_nothing(cluster, expected):
-    def slow(chunk):
-        time.sleep(0.02)
-        return chunk
+@pytest.mark.parametrize("dim", [1, 2])
+def test_a_selection_is_that_of_numpy(cluster, dim):
+    gc = geolap.GeometricConsistency(working_dim=dim, n_sample=100, random_state=0)
+    here, there = (gc.fit(X).selection_ for X in (TORUS, chunked()))
+    assert there.bandwidth == pytest.approx(here.bandwidth, rel=1e-8)
+    np.testing.assert_allclose(there.scores, here.scores, rtol=1e-8)
+    assert there.status is here.status
 
+
+@pytest.mark.parametrize("kind", [geolap.LaplacianEigenmap, geolap.DiffusionMap])
+def test_a_map_is_that_of_numpy(cluster, kind):
+    gc = geolap.GeometricConsistency(2, n_sample=40, random_state=0)
+    plain, found = (kind(3, gc, **LANDMARKS).fit(X) for X in (TORUS, chunked()))
+    assert is_chunked(found.embedding_)
+    assert found.embedding_.chunks == ((150,) * 4, (3,))
+    np.testing.assert_array_equal(found.landmarks_, plain.landmarks_)
+    np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-9)
+    np.testing.assert_allclose(found.embedding_.compute(), plain.embedding_, atol=1e-9)
+    some = da.from_array(TORUS[:50], chunks=(20, 3))
+    np.testing.assert_allclose(found.transform(some).compute(), plain.transform(TORUS[:50]), atol=1e-9)
+
+
+def test_slow_workers_and_chunks_change_nothing(cluster, expected):
     np.testing.assert_allclose(answer(chunked(slow)), expected, rtol=1e-8)
+
+
+@pytest.mark.posix
+def test_a_killed_worker_changes_nothing(cluster, expected):
+    X, model = chunked(slow), geolap.LaplacianEigenmap(3, 0.7, **LANDMARKS)
+    coordinates = model.fit(X).embedding_.compute()
+
+    def with_a_death(step):
+        pid = min(cluster.run(os.getpid).values())
+        thread = meanwhile(lambda: os.kill(pid, signal.SIGKILL), lambda: busy(cluster))
+        found = step()
+        thread.join()
+        cluster.wait_for_workers(2)
+        assert pid not in cluster.run(os.getpid).values()
+        return found
+
+    np.testing.assert_allclose(with_a_death(lambda: answer(X)), expected, rtol=1e-8)
+    lazy = with_a_death(lambda: model.fit(X).embedding_)
+    np.testing.assert_array_equal(with_a_death(lazy.compute), coordinates)
 
 
 def test_a_chunk_with_nan_is_named(cluster):
@@ -75,6 +132,7 @@ def test_a_chunk_with_nan_is_named(cluster):
         answer(chunked(lambda chunk: np.where(np.arange(len(chunk))[:, None] == 7, np.nan, chunk)))
 
 
+@pytest.mark.posix
 def test_a_chunk_that_no_worker_can_hold_is_a_sentence(cluster, expected):
     def out_of_memory(chunk):
         os.kill(os.getpid(), signal.SIGKILL)  # as the system does
@@ -90,23 +148,19 @@ def test_a_chunk_that_no_worker_can_hold_is_a_sentence(cluster, expected):
     np.testing.assert_allclose(answer(chunked()), expected, rtol=1e-8)
 
 
+@pytest.mark.posix
 def test_a_restarted_cluster_is_a_sentence_or_changes_nothing(cluster, expected):
-    def slow(chunk):
-        time.sleep(0.1)
-        return chunk
-
-    def busy():
-        return cluster.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
-
-    thread = meanwhile(cluster.restart, busy)
+    thread = meanwhile(lambda: cluster.restart(wait_for_workers=False), lambda: busy(cluster))
     try:
         np.testing.assert_allclose(answer(chunked(slow)), expected, rtol=1e-8)
     except RuntimeError as error:
         assert "A cluster must last until the work is done" in str(error)  # noqa: PT017
     thread.join()
+    cluster.wait_for_workers(1)
     np.testing.assert_allclose(answer(chunked()), expected, rtol=1e-8)
 
 
+@pytest.mark.posix
 @pytest.mark.filterwarnings("ignore")  # of the cluster, about its end
 def test_a_lost_scheduler_is_a_sentence(small_cluster, tmp_path):
     def slow(chunk, begun=tmp_path / "begun"):
