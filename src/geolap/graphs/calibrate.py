@@ -142,6 +142,7 @@ class _Walk:
         self.threads = threads
         self.eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
+        self._known: list[tuple[Matrix, tuple[np.ndarray, np.ndarray]]] = []
         self._inverse = inverse_sums(graph)
         W: Any = graph.weights
         self.by_walkers = self.is_sparse and W.nnz > max(_MOST_ENTRIES, _MANY_EDGES * graph.n_points)
@@ -205,7 +206,8 @@ class _Walk:
 
     def singular_values(self, starts: np.ndarray, R: Matrix, n_values: int) -> np.ndarray:
         """Of the points about each start, weighted by the probability that the walk is there (n, n_values)."""
-        found = self._principal(R)[0][:, :n_values]
+        self._known.append((R, self._principal(R)))
+        found = self._known[-1][1][0][:, :n_values]
         return np.pad(found, ((0, 0), (0, n_values - found.shape[1])))
 
     def rates(
@@ -257,6 +259,9 @@ class _Walk:
 
     def _principal(self, R: Matrix) -> tuple[np.ndarray, np.ndarray]:
         """Singular values (n, k), largest first, and directions (n, k, r) of the points about each start."""
+        known = [found for seen, found in self._known if seen is R]
+        if known:
+            return known[0]
         about = [self._about(R, i) for i in range(R.shape[0])]
         most = max(len(Z) for Z in about)
         wide = most < self._X.shape[1]
@@ -273,12 +278,16 @@ class _Walk:
 
     def _about(self, R: Matrix, i: int) -> np.ndarray:
         """Points reached from one start about their mean, times the roots of their probabilities."""
-        j, p = row_entries(R, i)
-        heavy = p > _NO_STEP * p.max()
-        if self._X.shape[1] > _MOST_SPANNING < heavy.sum():
+        j, p = _entries(R, i)
+        heavy = np.flatnonzero(p > _NO_STEP * p.max())
+        if self._X.shape[1] > _MOST_SPANNING < len(heavy):
             heavy = np.argpartition(-p, _MOST_SPANNING)[:_MOST_SPANNING]
-        j, p = j[heavy], p[heavy] / p[heavy].sum()
-        return (self._X[j] - p @ self._X[j]) * np.sqrt(p)[:, None]
+        p = p[heavy].astype(float)
+        p /= p.sum()
+        Z = self._X[heavy if isinstance(j, slice) else j[heavy]]
+        Z -= p @ Z
+        Z *= np.sqrt(p)[:, None]
+        return Z
 
 
 def _entries(R: Matrix, i: int) -> tuple[Any, np.ndarray]:
