@@ -22,7 +22,9 @@ from ..multiplicity import counts_of
 from ..points import Points, in_unit
 from ..threads import in_order, one_blas_thread, thread_count
 from .graph import KernelGraph
-from .spectrum import product
+from .spectrum import product, single_precision
+
+_Product = Callable[[np.ndarray], np.ndarray]
 
 __all__ = ["Displacements", "affords_moments", "calibrated", "inverse_sums"]
 
@@ -50,8 +52,10 @@ _LOCAL = 0.4
 _FULL = 0.1
 # Probabilities below this share of the largest change no principal direction; nor do more points than this in many features.
 _NO_STEP, _MOST_SPANNING = 1e-6, 100
-# Relative to the size of the data, a bandwidth whose square is far above rounding.
-_FAR_ABOVE_ROUNDING = 1e-4
+# Weights of a full graph are held in single precision where no sum of them is below the inverse of this.
+_LARGEST_INVERSE = 1e10
+# Relative to the size of the data, bandwidths whose squares are far above rounding, and above that of single precision.
+_FAR_ABOVE_ROUNDING, _FAR_ABOVE_SINGLE = 1e-4, 0.02
 # Singular values below this share of the largest are rounding.
 _ROUNDING = 1e-7
 # Coordinates found from distances are off by 1e-8 of the data's size, and squares of steps by this.
@@ -125,8 +129,10 @@ def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator
     """The walk on a graph, where its weights are."""
     if isinstance(graph.weights, np.ndarray) or sparse.issparse(graph.weights):
         # Threads of BLAS wait for one another wherever the machine has other work.
-        with one_blas_thread, product(graph.weights, n_jobs) as times:
-            yield _Walk(graph, points, times, thread_count(n_jobs))
+        full = isinstance(graph.weights, np.ndarray) and inverse_sums(graph).max() < _LARGEST_INVERSE
+        W: Any = single_precision(graph.weights) if full else graph.weights
+        with one_blas_thread, product(graph.weights, n_jobs) as times, product(W, n_jobs) as roughly:
+            yield _Walk(graph, points, times, lambda V: roughly(V.astype(W.dtype, copy=False)), thread_count(n_jobs))
         return
     from .device_walk import DeviceWalk
 
@@ -134,11 +140,14 @@ def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator
 
 
 class _Walk:
-    """The walk P on a graph, from some of its points; ``times`` is the product of its weights with (N, k)."""
+    """The walk P on a graph, from some of its points.
 
-    def __init__(self, graph: KernelGraph, points: Points, times: Callable[[np.ndarray], np.ndarray], threads: int) -> None:
+    ``times`` and ``roughly`` are products of its weights with (N, k); the second may be in single precision.
+    """
+
+    def __init__(self, graph: KernelGraph, points: Points, times: _Product, roughly: _Product, threads: int) -> None:
         self.is_sparse: bool = sparse.issparse(graph.weights)
-        self._graph, self._points, self._X, self._times = graph, points, points.box, times
+        self._graph, self._points, self._X, self._times, self._roughly = graph, points, points.box, times, roughly
         self.threads = threads
         self.eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
@@ -166,6 +175,12 @@ class _Walk:
         return scaled_rows(self._graph.weights.astype(float, copy=False), rows=self._inverse, columns=self._graph.density)
 
     @cached_property
+    def _backward(self) -> Any:
+        """Its transpose, in single precision: rows that are full are sums of positive terms."""
+        W: Any = self._graph.weights  # which is symmetric
+        return scaled_rows(W.astype(float, copy=False), rows=self._graph.density, columns=self._inverse).astype(np.float32)
+
+    @cached_property
     def _sums(self) -> np.ndarray:
         """Sums of all unnormalized probabilities before each entry."""
         W: Any = self._graph.weights
@@ -189,8 +204,10 @@ class _Walk:
             if sparse.issparse(R):
                 R = R @ self._P
                 R = R.toarray() if R.nnz > _FULL * R.shape[0] * R.shape[1] else R
+            elif self.is_sparse:
+                R = (self._backward @ R.T.astype(np.float32, copy=False)).T
             else:
-                R = self._times((R * self._inverse).T).T * self._graph.density  # W is symmetric
+                R = self._roughly((R * self._inverse).T).T * self._graph.density  # W is symmetric
             rows.append(R)
         return rows
 
@@ -250,7 +267,8 @@ class _Walk:
 
     def _after_step(self, values: np.ndarray) -> np.ndarray:
         """P applied to functions (k, N)."""
-        return self._times((values * self._graph.density).T).T * self._inverse
+        times = self._roughly if self.eps > _FAR_ABOVE_SINGLE else self._times
+        return times((values * self._graph.density).T).T * self._inverse
 
     def _over_time(self, there: Sequence[np.ndarray], rho2: list[np.ndarray] | None, dim: int) -> np.ndarray:
         """What mean squares (steps + 1, n) grow by over that of diffusion, in a time that goes with ρ² before each step."""
