@@ -62,14 +62,14 @@ _BASIS = 60
 _RESTARTS, _FEW_RESTARTS = 3000, 30
 _FACTORIZED = 10_000
 # A factorization is quick if the square of its entries over the number of points, about its operations, is not above this;
-# parts of this many points, and of half as many, tell.
-_MOST_FILL_WORK, _PILOT = 4e9, 4000
+# parts of a quarter of the points within these limits, and of half as many, tell.
+_MOST_FILL_WORK, _PILOT = 4e9, (1000, 4000)
 # Vectors of a block, at least and at most, and blocks that hold as many vectors as are wanted; blocks at most, and those
 # before convergence is first looked for, beyond the vectors that are wanted.
 _BLOCK, _BLOCKS_OF_WANTED = (24, 48), 8
 _MOST_BLOCKS, _FIRST_LOOK = 60, 4
-# What block Lanczos in single precision aims at; the share of a residual that a correction leaves, at most; and the largest
-# scale of rows, with the least weight, of a matrix in single precision.
+# What block Lanczos in single precision aims at; the share of a residual that a correction leaves, at most; the largest
+# scale of rows, and its inverse the smallest, and the least weight of a matrix in single precision.
 _WANTED_OF_SINGLE, _LEAST_GAIN, _LARGEST_SCALE, _LEAST_WEIGHT = 2e-6, 0.5, 1e10, 1e-30
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
 _SAME, _ROUNDING = 1e-10, 1e-13
@@ -367,7 +367,7 @@ def _of_full(
     Most of the way in single precision, where its range allows it: products take half the time.
     """
     n = B.shape[0]
-    if isinstance(B, _Scaled) and B.s.max() < _LARGEST_SCALE:
+    if isinstance(B, _Scaled) and B.s.max() < _LARGEST_SCALE and B.s.min(where=B.s > 0, initial=1.0) > 1.0 / _LARGEST_SCALE:
         single = _Scaled(single_precision(B.W), B.s.astype(np.float32), B.t.astype(np.float32))
         with product(single, n_jobs) as roughly:
             space = _block_lanczos(roughly, n, k, known, top, wanted=_WANTED_OF_SINGLE, dtype=np.float32)
@@ -572,7 +572,8 @@ def _refined(product: _Product, space: _Krylov, k: int, known: np.ndarray, top: 
 def _few_fill_ins(B: sparse.csr_array, top: float) -> bool:
     """Whether a factorization of B is quick, to judge by those of two parts of it."""
     n = B.shape[0]
-    near, size = breadth_first_order(B, 0, directed=False, return_predecessors=False), min(n, _PILOT)
+    near = breadth_first_order(B, 0, directed=False, return_predecessors=False)
+    size = min(n, int(np.clip(n // 4, *_PILOT)))
     whole, half = (heard(_fill_in, B[some][:, some], 2.0 * top) for some in (near[:size], near[: size // 2]))
     fill = whole * (n / size) ** np.log2(whole / half)
     return bool(fill**2 / n <= _MOST_FILL_WORK)
