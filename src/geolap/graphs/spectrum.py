@@ -71,6 +71,8 @@ _MOST_BLOCKS, _FIRST_LOOK = 60, 4
 # What block Lanczos in single precision aims at; the share of a residual that a correction leaves, at most; the largest
 # scale of rows, and its inverse the smallest, and the least weight of a matrix in single precision.
 _WANTED_OF_SINGLE, _LEAST_GAIN, _LARGEST_SCALE, _LEAST_WEIGHT = 2e-6, 0.5, 1e10, 1e-30
+# The least that a residual outside of a Krylov space is divided by.
+_LEAST_GAP = 0.1
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
 _SAME, _ROUNDING = 1e-10, 1e-13
 # Rows of a full matrix that are looked at together, and parts of it that threads multiply.
@@ -371,7 +373,7 @@ def _of_full(
         single = _Scaled(single_precision(B.W), B.s.astype(np.float32), B.t.astype(np.float32))
         with product(single, n_jobs) as roughly:
             space = _block_lanczos(roughly, n, k, known, top, wanted=_WANTED_OF_SINGLE, dtype=np.float32)
-        found = None if space is None else _refined(times, space, k, known, top)
+        found = None if space is None else _refined(times, space, k, known, top, B.t)
         if found is not None:
             return found
     space = _block_lanczos(times, n, k, known, top)
@@ -524,7 +526,7 @@ def _block_lanczos(
         basis[:, size : size + b] = block
         size += b
         block = product(block)
-        for _ in range(2 if dtype is float else 1):  # refinement takes care of the rest
+        for _ in range(2):
             along = basis[:, :size].T @ block
             block -= basis[:, :size] @ along
             block -= known * (known.T @ block)
@@ -544,11 +546,13 @@ def _block_lanczos(
     return None
 
 
-def _refined(product: _Product, space: _Krylov, k: int, known: np.ndarray, top: float) -> _Eigenpairs | None:
+def _refined(
+    product: _Product, space: _Krylov, k: int, known: np.ndarray, top: float, diagonal: np.ndarray
+) -> _Eigenpairs | None:
     """Eigenpairs in double precision from a space in single precision; None where it does not tell them.
 
     With a residual r, the error of a vector is (θ − B)⁻¹ r: in the space from its other eigenvectors, and outside, where B
-    is small, r/θ.  Each correction leaves about a tenth of the residual.
+    is hardly more than its ``diagonal`` t, r/(θ − t).  Each correction leaves about a tenth of the residual.
     """
     V, others, U = space.basis, space.values[:-k], space.U[:, :-k]
     vectors, before = space.largest(k)[1].astype(float), np.inf
@@ -566,7 +570,8 @@ def _refined(product: _Product, space: _Krylov, k: int, known: np.ndarray, top: 
         before, R = residual, (R / residual).astype(V.dtype)
         inside = V.T @ R
         step = (U @ ((U.T @ inside) / (values - others[:, None]))).astype(V.dtype)
-        vectors = vectors + residual * (V @ step + (R - V @ inside) / values)
+        outside = (R - V @ inside) / np.maximum(values - diagonal[:, None], _LEAST_GAP * top)
+        vectors = vectors + residual * (V @ step + outside)
 
 
 def _few_fill_ins(B: sparse.csr_array, top: float) -> bool:
