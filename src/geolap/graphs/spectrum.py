@@ -9,8 +9,9 @@ Solved are the largest eigenvalues of c I − M, c = max ρ^{−2}, which is A i
 components is solved component by component: as one, it would have as many equal eigenvalues, which no iteration can tell
 apart.
 
-Small graphs are solved directly, and full ones by block Lanczos: a product with twelve vectors costs three times as much as
-one with one.  Sparse graphs of data in few dimensions have factors with few entries, and are solved by inverse iteration if
+Small graphs are solved directly, and full ones by block Lanczos: a product with 24 vectors costs four times as much as one
+with one, and half of it in single precision, from which the eigenvectors are refined.  Sparse graphs of data in few
+dimensions have factors with few entries, and are solved by inverse iteration if
 those of two small parts say so; large ones by LOBPCG with multigrid (`geolap.graphs.multigrid`); others by Lanczos.  Graphs
 of some thousand points, whose parts are so weakly connected that no iteration converges, are solved directly as well.  BLAS
 works on one thread: several wait for one another wherever the machine has other work.  Residuals are checked, and signs are
