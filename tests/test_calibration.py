@@ -8,6 +8,7 @@ import geolap
 from geolap.calibration import heat_eigenvalues
 from geolap.datasets import make_flat_torus, make_hourglass, make_sphere
 from geolap.experiments.surfaces import SURFACES, revolution_spectrum
+from geolap.graphs import calibrate
 from geolap.graphs.calibrate import calibrated
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.neighbors import all_pairs, nearest_pairs
@@ -46,6 +47,27 @@ def test_rates_of_some_points_are_the_displacements_of_the_plain_formula():
     rows = np.diff([(power[starts] * chords).sum(axis=1) for power in powers], axis=0) / 0.4**2
     means = [rows[:, :n].mean(axis=1) for n in (64, 128, 192, 256)]  # as many batches as the error asked for
     assert min(np.abs(mean - rates).max() for mean in means) < 1e-10
+
+
+def test_a_glance_shows_the_rows_of_powers_of_the_transition_matrix():
+    X = make_sphere(300, random_state=0).data
+    graph, starts = kernel_graph(all_pairs(X), 0.4, self_weights=False), np.arange(64)
+    P = graph.transition()
+    with calibrate._walk_on(graph, Points(X), None) as walk:
+        assert walk.glances
+        for rows, rtol in ((walk.glance(starts, 4), 1e-5), (walk.rows(starts, 4), 1e-11)):
+            for t, R in enumerate(rows, start=1):
+                np.testing.assert_allclose(R, np.linalg.matrix_power(P, t)[starts], rtol=rtol, atol=1e-25)
+
+
+def test_noise_is_measured_in_double_precision():
+    X = make_sphere(500, noise=0.1, noise_dims=10, random_state=0).data
+    graph, rates = kernel_graph(all_pairs(X), 0.4, self_weights=False), []
+    for glances in (True, False):
+        with calibrate._walk_on(graph, Points(X), None) as walk:
+            walk.glances = glances
+            rates.append(calibrate._measured(walk, np.arange(500), None, 11).rates)
+    np.testing.assert_allclose(rates[0], rates[1], rtol=1e-10)
 
 
 def test_logarithm_undoes_the_heat_operator_and_stays_monotone():

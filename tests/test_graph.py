@@ -139,6 +139,20 @@ def test_pairs_within_are_all_pairs_within():
     np.testing.assert_allclose(all_pairs(X).sqdist * all_pairs(X).unit ** 2, sqdist, rtol=1e-9, atol=1e-14)
 
 
+@pytest.mark.parametrize("rho", [None, np.random.default_rng(0).uniform(0.5, 2, 700)])
+def test_weights_of_all_pairs_are_those_of_stored_distances(rho):
+    X = np.random.default_rng(0).standard_normal((700, 5))  # several tiles, the last of them smaller
+    pairs = all_pairs(X) if rho is None else all_pairs(X).scaled(rho)
+    sqdist = cdist(X, X, "sqeuclidean") / (1.0 if rho is None else rho[:, None] * rho)
+    for cutoff in (None, 2.0):
+        W = pairs.weights(0.9, cutoff=cutoff)
+        inside = True if cutoff is None else sqdist <= (0.9 * cutoff) ** 2
+        np.testing.assert_allclose(W, np.exp(-sqdist / 0.9**2) * inside, rtol=1e-10, atol=0)
+        np.testing.assert_array_equal(W, W.T)
+        np.testing.assert_array_equal(W, pairs.host.weights(0.9, cutoff=cutoff))
+    assert pairs.weights(0.9, dtype=np.float32).dtype == np.float32
+
+
 @pytest.mark.parametrize("n_features", [3, 40])
 def test_nearest_neighbors_are_the_nearest(n_features):
     X = np.random.default_rng(0).standard_normal((700, n_features))

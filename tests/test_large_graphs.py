@@ -114,6 +114,43 @@ def test_block_lanczos_finds_what_lapack_finds(monkeypatch, k):
     np.testing.assert_array_equal(smooth_spectrum(graph, k, n_jobs=2).vectors, found.vectors)
 
 
+@pytest.mark.parametrize("single", [True, False])
+def test_eigenvectors_have_the_same_residual_whether_single_precision_helps_or_not(monkeypatch, single):
+    X = make_sphere(900, random_state=0).data * [1.0, 1.3, 1.7]
+    scale = geolap.neighbor_scale(X, 30, intrinsic_dim=2)
+    graph = kernel_graph(neighbors.all_pairs(X).scaled(scale.rho), 0.3, scale=scale, self_weights=False)
+    expected = smooth_spectrum(graph, 6, solver="dense")
+    monkeypatch.setattr(spectrum, "_DIRECT", 0)
+    monkeypatch.setattr(spectrum, "_full", None)
+    in_double = spectrum._block_lanczos
+    spaces = []
+
+    def recorded(*args, **kwargs):
+        spaces.append(in_double(*args, **kwargs))
+        return spaces[-1]
+
+    monkeypatch.setattr(spectrum, "_block_lanczos", recorded)
+    if not single:
+        monkeypatch.setattr(spectrum, "_refined", lambda *args: None)
+    found = smooth_spectrum(graph, 6)
+    assert [space.basis.dtype for space in spaces] == [np.float32] + [np.float64] * (not single)
+    assert found.residual <= 1e-9
+    np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-6 * np.abs(expected.vectors).max())
+
+
+def test_equal_eigenvalues_of_a_full_graph_are_found_where_not_all_of_them_are_wanted(monkeypatch):
+    # Points at even distances on a circle: all eigenvalues but the first are double; of the last, one may be wanted.
+    angles = 2.0 * np.pi * np.arange(600) / 600
+    graph = kernel_graph(neighbors.all_pairs(np.column_stack([np.cos(angles), np.sin(angles)])), 0.1)
+    expected = smooth_spectrum(graph, 7, solver="dense")
+    monkeypatch.setattr(spectrum, "_DIRECT", 0)
+    for k in (2, 3, 4, 6):
+        found = smooth_spectrum(graph, k)
+        assert found.residual <= 1e-9
+        np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues[:k], rtol=1e-9, atol=1e-9)
+
+
 def test_components_of_a_full_graph_are_those_of_its_edges():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 2)) + 40.0 * rng.integers(0, 5, 300)[:, None]

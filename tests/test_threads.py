@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 import pytest
 from tqdm.auto import tqdm
 
-from geolap.threads import checkpoint, in_order, one_blas_thread
+from geolap.threads import beside, checkpoint, in_order, one_blas_thread
 
 
 def test_results_come_in_the_order_of_the_tasks():
@@ -21,6 +21,35 @@ def test_results_come_in_the_order_of_the_tasks():
         return k
 
     assert list(in_order(slow_first, range(40), n_jobs=4, label="")) == list(range(40))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_work_beside_other_work_has_a_thread_if_there_are_several(n_jobs):
+    with beside(lambda k: (k, threading.get_ident()), 5, n_jobs=n_jobs) as result:
+        assert result()[0] == 5
+        assert (result()[1] == threading.get_ident()) == (n_jobs == 1)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_beside_other_work_is_that_of_its_result(n_jobs):
+    with beside(lambda: 1 / 0, n_jobs=n_jobs) as result, pytest.raises(ZeroDivisionError):
+        result()
+
+
+def test_work_beside_other_work_ends_with_it():
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless():
+        begun.set()
+        try:
+            while True:
+                checkpoint()
+        finally:
+            ended.set()
+
+    with beside(endless, n_jobs=2):
+        begun.wait()
+    assert ended.wait(10)
 
 
 def test_an_error_in_a_task_reaches_the_caller():

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
 from numbers import Integral
@@ -24,7 +25,7 @@ from tqdm.auto import tqdm
 from .progress import steps
 from .sentences import Sentence
 
-__all__ = ["Scratch", "checkpoint", "heard", "in_order", "one_blas_thread", "thread_count"]
+__all__ = ["Scratch", "beside", "checkpoint", "heard", "in_order", "one_blas_thread", "thread_count"]
 
 # More threads than any machine has cores: somebody meant something else.
 _MOST_JOBS = 10**6
@@ -90,14 +91,22 @@ def heard(function: Callable[..., Result], *args: Any) -> Result:
 
     After one, the function ends at its next `checkpoint`.
     """
+    with beside(function, *args, n_jobs=2) as result:
+        return result()
+
+
+@contextmanager
+def beside(function: Callable[..., Result], *args: Any, n_jobs: int | None = None) -> Iterator[Callable[[], Result]]:
+    """``function(*args)`` on a thread of its own while other work goes on; the result is that of the call that is yielded.
+
+    Each fills the cores where the other keeps only one of them at work.  With one thread it waits for that call instead.
+    """
+    if thread_count(n_jobs) == 1:
+        yield lambda: function(*args)
+        return
     pool, stop = ThreadPoolExecutor(1), threading.Event()
-
-    def there() -> Result:
-        _here.stop = stop
-        return function(*args)
-
     try:
-        return pool.submit(copy_context().run, there).result()
+        yield pool.submit(copy_context().run, _until, stop, function, *args).result
     finally:
         stop.set()
         pool.shutdown(wait=False)
@@ -115,6 +124,12 @@ class Scratch(threading.local):
 
 
 _here = threading.local()
+
+
+def _until(stop: threading.Event, function: Callable[..., Result], *args: Any) -> Result:
+    """``function(*args)``, whose checkpoints end it when that is set."""
+    _here.stop = stop
+    return function(*args)
 
 
 def checkpoint() -> None:

@@ -233,7 +233,13 @@ class GraphEstimator(Spoken, BaseEstimator):
     def _build(
         self, data: Points, y: Any = None, *, n_landmarks: int | None = None, always: np.ndarray | None = None
     ) -> BuiltGraph:
-        """The graph over the data, at the bandwidth that was given or is chosen for it, calibrated if it is to be."""
+        """The graph over the data, calibrated if it is to be."""
+        return self._calibrated(self._uncalibrated(data, y, n_landmarks=n_landmarks, always=always), data)
+
+    def _uncalibrated(
+        self, data: Points, y: Any, *, n_landmarks: int | None = None, always: np.ndarray | None = None
+    ) -> BuiltGraph:
+        """The graph over the data, at the bandwidth that was given or is chosen for it."""
         check_choice("calibrate", self.calibrate, (True, False))
         start = time.perf_counter()
         with _told_in_words(data):
@@ -243,6 +249,10 @@ class GraphEstimator(Spoken, BaseEstimator):
             "%s: graph of %d points at bandwidth %.4g in %.1f s",
             *(type(self).__name__, built.kernel.n_points, built.kernel.bandwidth, time.perf_counter() - start),
         )
+        return built
+
+    def _calibrated(self, built: BuiltGraph, data: Points) -> BuiltGraph:
+        """The same graph, calibrated if it is to be."""
         if not self.calibrate:
             return built
         with _told_in_words(data):

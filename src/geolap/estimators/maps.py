@@ -21,9 +21,11 @@ from ..graphs.build import BuiltGraph
 from ..graphs.entropy import spectral_entropy
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectrum
+from ..points import on_device
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
 from ..shown import Plotted
+from ..threads import beside, one_blas_thread
 from ..validation import check_choice, check_number
 from .base import GraphEstimator, documented
 from .chunked import in_chunks
@@ -121,8 +123,12 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         self
         """
         self._check_parameters()
-        built = self._build(self._data(X, sample_weight), y, n_landmarks=self.n_landmarks)
-        spectrum, self.coordinates_, self.independence_ = self._spectrum(built)
+        data = self._data(X, sample_weight)
+        graph = self._uncalibrated(data, y, n_landmarks=self.n_landmarks)
+        alone = on_device(graph.points)
+        with one_blas_thread, beside(self._calibrated, graph, data, n_jobs=1 if alone else self.n_jobs) as calibrated:
+            spectrum, self.coordinates_, self.independence_ = self._spectrum(graph)
+            built = calibrated()
         loss = np.nan_to_num(built.kernel.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:])
         self._built, self._loss = built, loss  # 1 − eigenvalue of P, where ρ = 1; 0 for coordinates that do not exist
         self.component_labels_, self.n_graph_components_ = spectrum.components, spectrum.n_components

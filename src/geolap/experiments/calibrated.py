@@ -79,7 +79,7 @@ def surface_rows(*, quick: bool, seed: int) -> list[Record]:
 
 def _best_raw(X: np.ndarray, exact: np.ndarray) -> float:
     """The least error of raw eigenvalues over all pairs, of any ε."""
-    engine, pairs = make_engine(X), all_pairs(X)
+    engine, pairs = make_engine(X), all_pairs(X).host
     grid = log_grid(float(np.median(engine.nearest(spread_rows(len(X), 200)))), 0.5 * engine.mean_distance(), _STEPS)
     found = (smooth_spectrum(kernel_graph(pairs, eps), len(exact) + 1).eigenvalues[1:] for eps in grid)
     return min(eigenvalue_error(values, exact) for values in found)

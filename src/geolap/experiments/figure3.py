@@ -97,7 +97,7 @@ def _curve(n: int, seed: int) -> list[Record]:
 
 def _maps(X: np.ndarray) -> list[np.ndarray]:
     """Eigenmaps at all bandwidths, centered and of unit size."""
-    pairs = all_pairs(X)
+    pairs = all_pairs(X).host
     maps = []
     for eps in BANDWIDTHS:
         Y = smooth_spectrum(kernel_graph(pairs, eps), N_COORDINATES + 1).vectors[:, 1:]

@@ -100,7 +100,7 @@ def _run_set(name: str, quick: bool, seed: int) -> SetRun:
     cross_validation = CrossValidation(random_state=seed, n_evaluations=10 if quick else 30)
     seconds["cv"] = timed(cross_validation.fit, X, y)[1]
 
-    pairs = all_pairs(X)
+    pairs = all_pairs(X).host
     by_split, errors = _over_grid(X, pairs, target, splits, quick, seed)
     graphs = {rule: kernel_graph(pairs, eps, self_weights=False) for rule, eps in bandwidths.items()}
     for rule, scale in ({} if quick else LOCAL).items():

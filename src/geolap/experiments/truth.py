@@ -178,7 +178,7 @@ def _sample(
     manifold: Manifold, setting: Record, X: np.ndarray, clean: np.ndarray, seed: int
 ) -> tuple[list[Record], list[Record]]:
     """Errors of every rule on one sample, and the errors as functions of ε."""
-    errors_at = partial(laplacian_errors, manifold, X, clean, pairs=all_pairs(X))
+    errors_at = partial(laplacian_errors, manifold, X, clean, pairs=all_pairs(X).host)
     chosen = _bandwidths(X, manifold.dim, seed)
     engine = make_engine(X)
     nearest = float(np.median(engine.nearest(spread_rows(len(X), 200))))

@@ -22,7 +22,9 @@ from ..multiplicity import counts_of
 from ..points import Points, in_unit
 from ..threads import in_order, one_blas_thread, thread_count
 from .graph import KernelGraph
-from .spectrum import product
+from .spectrum import product, single_precision
+
+_Product = Callable[[np.ndarray], np.ndarray]
 
 __all__ = ["Displacements", "affords_moments", "calibrated", "inverse_sums"]
 
@@ -47,9 +49,11 @@ _MOST_DIRECTIONS = 10
 # A walk that has reached more than this share of all points says nothing about what is near.
 _LOCAL = 0.4
 # Rows of P^t that reach more than this share of all points are stored in full.
-_FULL = 0.1
+_FULL = 0.2
 # Probabilities below this share of the largest change no principal direction; nor do more points than this in many features.
 _NO_STEP, _MOST_SPANNING = 1e-6, 100
+# Weights of a full graph are held in single precision where no sum of them is below the inverse of this.
+_LARGEST_INVERSE = 1e10
 # Relative to the size of the data, a bandwidth whose square is far above rounding.
 _FAR_ABOVE_ROUNDING = 1e-4
 # Singular values below this share of the largest are rounding.
@@ -77,7 +81,7 @@ def _measured(walk: Any, joined: np.ndarray, multiplicity: np.ndarray | None, n_
     else:  # each as often as its weight says
         order = rng.choice(joined, most, p=multiplicity[joined] / multiplicity[joined].sum())
     first, *others = np.array_split(order, -(-len(order) // _BATCH))
-    rows = walk.rows(first, _FEW_STEPS)
+    rows = walk.glance(first, _FEW_STEPS)
     seen, share, near = _directions(walk, first, rows, n_values)
     while seen is None and walk.is_sparse and len(rows) < _MOST_STEPS:
         rows = walk.longer(first, rows)
@@ -89,6 +93,7 @@ def _measured(walk: Any, joined: np.ndarray, multiplicity: np.ndarray | None, n_
         return _untold(share)
     plane = step < (1.0 - _NOISE) * through
     everywhere, steady, steps = walk.by_moments and not plane, _STEADY_IN_PLANE if plane else _STEADY, len(rows)
+    rows = walk.rows(first, steps) if walk.glances and not everywhere else rows
     rates = walk.rates_of_all(joined, steps, seen) if everywhere else walk.rates(first, rows, seen, plane=plane)
     rate = rates.mean(axis=0)
     while steps < (_MOST_STEPS if walk.is_sparse else _MOST_FULL_STEPS) and rate[-1] >= steady * rate[1]:
@@ -136,14 +141,18 @@ def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator
 class _Walk:
     """The walk P on a graph, from some of its points; ``times`` is the product of its weights with (N, k)."""
 
-    def __init__(self, graph: KernelGraph, points: Points, times: Callable[[np.ndarray], np.ndarray], threads: int) -> None:
+    def __init__(self, graph: KernelGraph, points: Points, times: _Product, threads: int) -> None:
         self.is_sparse: bool = sparse.issparse(graph.weights)
         self._graph, self._points, self._X, self._times = graph, points, points.box, times
         self.threads = threads
         self.eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
+        self._known: list[tuple[Matrix, tuple[np.ndarray, np.ndarray]]] = []
         self._inverse = inverse_sums(graph)
         W: Any = graph.weights
+        # In single precision where its range allows it, and it is not the precision of the graph.
+        wide = graph.multiplicity is not None or self._inverse.max() > _LARGEST_INVERSE
+        self.glances = isinstance(W, np.ndarray) and W.dtype == float and not wide
         self.by_walkers = self.is_sparse and W.nnz > max(_MOST_ENTRIES, _MANY_EDGES * graph.n_points)
         # Squares of displacements from sums over coordinates: for all points at the price of some.
         few = affords_moments(self._X.shape[1], self.eps)
@@ -154,10 +163,20 @@ class _Walk:
         """Rows of P, P², …, from the starts (n,): exactly, or on large graphs as the places of many walkers."""
         if self.by_walkers:
             return self._walked(starts, steps)
-        if not self.is_sparse:
-            one = self._graph.weights[starts] * np.multiply.outer(self._inverse[starts], self._graph.density)
-            return self.continued([one], steps)
-        return self.continued([self._P[starts]], steps)
+        return self._continued([self._one(starts)], steps, self._times)
+
+    def glance(self, starts: np.ndarray, steps: int) -> list[Matrix]:
+        """The same for directions alone, which need no more than single precision: rows are sums of positive terms."""
+        if not self.glances:
+            return self.rows(starts, steps)
+        with product(single_precision(self._graph.weights), self.threads) as times:
+            return self._continued([self._one(starts)], steps, lambda V: times(V.astype(np.float32)))
+
+    def _one(self, starts: np.ndarray) -> Matrix:
+        """Rows of P."""
+        if self.is_sparse:
+            return self._P[starts]
+        return self._graph.weights[starts] * np.multiply.outer(self._inverse[starts], self._graph.density)
 
     @cached_property
     def _P(self) -> Any:
@@ -184,7 +203,7 @@ class _Walk:
             rows.append(sparse.csr_array((share, places, ends), shape=(len(starts), W.shape[0])))
         return rows
 
-    def continued(self, rows: list[Matrix], steps: int) -> list[Matrix]:
+    def _continued(self, rows: list[Matrix], steps: int, times: _Product) -> list[Matrix]:
         rows = list(rows)
         while len(rows) < steps:
             R: Any = rows[-1]
@@ -192,13 +211,13 @@ class _Walk:
                 R = R @ self._P
                 R = R.toarray() if R.nnz > _FULL * R.shape[0] * R.shape[1] else R
             else:
-                R = self._times((R * self._inverse).T).T * self._graph.density  # W is symmetric
+                R = times((R * self._inverse).T).T * self._graph.density  # W is symmetric
             rows.append(R)
         return rows
 
     def longer(self, starts: np.ndarray, rows: list[Matrix]) -> list[Matrix]:
         """The same for twice as many steps."""
-        return self._walked(starts, 2 * len(rows)) if self.by_walkers else self.continued(rows, 2 * len(rows))
+        return self._walked(starts, 2 * len(rows)) if self.by_walkers else self._continued(rows, 2 * len(rows), self._times)
 
     def held(self, R: Any) -> float:
         """Share of all points that the walk has reached, (Σ p)²/Σ p² of N, in the median."""
@@ -208,7 +227,8 @@ class _Walk:
 
     def singular_values(self, starts: np.ndarray, R: Matrix, n_values: int) -> np.ndarray:
         """Of the points about each start, weighted by the probability that the walk is there (n, n_values)."""
-        found = self._principal(R)[0][:, :n_values]
+        self._known.append((R, self._principal(R)))
+        found = self._known[-1][1][0][:, :n_values]
         return np.pad(found, ((0, 0), (0, n_values - found.shape[1])))
 
     def rates(
@@ -220,13 +240,16 @@ class _Walk:
         """
         half, rows = rows[max(len(rows) // 2, 1) - 1], rows[:steps]
         there, squares = np.zeros((len(starts), len(rows) + 1)), np.zeros(len(self._X))
-        full = any(isinstance(R, np.ndarray) for R in rows)
+        reached = np.empty(len(self._X), dtype=bool)
         last = rows if self.by_walkers else rows[-2:]  # what the walk reaches it reaches again two steps later
         planes = self._principal(half)[1][:, :dim].mT if plane else [None] * len(starts)
         for i, (start, along) in enumerate(zip(starts, planes, strict=True)):
-            j = None if full else np.unique(np.concatenate([row_entries(R, i)[0] for R in last]))
-            squares[slice(None) if j is None else j] = self._squares(start, along, j)
-            there[i, 1:] = [p @ squares[reached] for reached, p in (_entries(R, i) for R in rows)]
+            reached[:] = not self.is_sparse
+            for R in last if self.is_sparse else ():
+                reached[row_entries(R, i)[0]] = True
+            j = np.flatnonzero(reached)
+            squares[j] = self._squares(start, along, j)
+            there[i, 1:] = [p @ squares[at] for at, p in (_entries(R, i) for R in rows)]
         times = None if self._rho2 is None else [self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])]
         return self._over_time(list(there.T), times, dim)
 
@@ -260,6 +283,9 @@ class _Walk:
 
     def _principal(self, R: Matrix) -> tuple[np.ndarray, np.ndarray]:
         """Singular values (n, k), largest first, and directions (n, k, r) of the points about each start."""
+        known = [found for seen, found in self._known if seen is R]
+        if known:
+            return known[0]
         about = [self._about(R, i) for i in range(R.shape[0])]
         most = max(len(Z) for Z in about)
         wide = most < self._X.shape[1]
@@ -276,12 +302,16 @@ class _Walk:
 
     def _about(self, R: Matrix, i: int) -> np.ndarray:
         """Points reached from one start about their mean, times the roots of their probabilities."""
-        j, p = row_entries(R, i)
-        heavy = p > _NO_STEP * p.max()
-        if self._X.shape[1] > _MOST_SPANNING < heavy.sum():
+        j, p = _entries(R, i)
+        heavy = np.flatnonzero(p > _NO_STEP * p.max())
+        if self._X.shape[1] > _MOST_SPANNING < len(heavy):
             heavy = np.argpartition(-p, _MOST_SPANNING)[:_MOST_SPANNING]
-        j, p = j[heavy], p[heavy] / p[heavy].sum()
-        return (self._X[j] - p @ self._X[j]) * np.sqrt(p)[:, None]
+        p = p[heavy].astype(float)
+        p /= p.sum()
+        Z = self._X[heavy if isinstance(j, slice) else j[heavy]]
+        Z -= p @ Z
+        Z *= np.sqrt(p)[:, None]
+        return Z
 
 
 def _entries(R: Matrix, i: int) -> tuple[Any, np.ndarray]:

@@ -32,6 +32,7 @@ class DeviceWalk:
     """The walk P on a graph on a device, from some of its points."""
 
     threads = 1
+    glances = False
 
     def __init__(self, graph: KernelGraph, points: Points, *, no_step: float, most_spanning: int, rounding: float) -> None:
         W: Any = graph.weights
@@ -49,6 +50,8 @@ class DeviceWalk:
         """Rows of P, P², …, from the starts (n,)."""
         own = torch.eye(len(starts), dtype=torch.float64, device=self._X.device)
         return self._continued([_Reached(self._index(starts), own)], steps + 1)[1:]
+
+    glance = rows
 
     def longer(self, starts: np.ndarray, rows: list[_Reached]) -> list[_Reached]:
         """The same for twice as many steps."""

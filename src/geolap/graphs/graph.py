@@ -168,8 +168,10 @@ class KernelGraph:
         """
         if self.calibration is None or not self.calibration.told:
             return eigenvalues
-        mass = self.renormalized_degrees
-        spread = 1.0 if self.scale is None else float(mass @ self.scale.rho**4 / (mass @ self.scale.rho**2))
+        spread = 1.0
+        if self.scale is not None:
+            mass = self.renormalized_degrees
+            spread = float(mass @ self.scale.rho**4 / (mass @ self.scale.rho**2))
         return heat_eigenvalues(eigenvalues, 0.25 * self.bandwidth**2 * spread) / self.factor
 
     @property

@@ -5,9 +5,10 @@ Those of points on a GPU are found and stored there (`geolap.graphs.device_pairs
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -16,8 +17,10 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 
+from ..caching import cached_property
 from ..distances import Distances
 from ..engines.blocks import Block, blocks
+from ..kernel import gaussian
 from ..pairs import ZERO, Pairs
 from ..points import Points, PointsLike, as_points, host_array, in_unit, spread_pieces
 from ..sentences import Sentence
@@ -25,6 +28,7 @@ from ..threads import Scratch, heard, in_order, thread_count
 from ..validation import check_number
 
 __all__ = [
+    "AllPairs",
     "all_pairs",
     "fitted_neighbors",
     "matrix_of_tiles",
@@ -43,8 +47,8 @@ _FEATURES_FOR_DIFFERENCES = 50
 _SIDE = 768
 # Points of a leaf of the tree that orders them.
 _LEAF = 16
-# Distances that one task computes.
-_TOGETHER = 2**19
+# Points of a tile of distances that are found by differences.
+_TILE = 256
 # Beyond this many points, and with more features than for a tree, faiss looks into this fraction of its cells.
 _POINTS_FOR_FAISS, _SHARE_OF_CELLS = 50_000, 16
 # Points that one call of a tree answers for, rows that are worked on together, and numbers held at once by a comparison.
@@ -58,23 +62,74 @@ _RELATIVE_ERROR = 1e-9
 _Found = tuple[np.ndarray, np.ndarray]
 
 
+@dataclass(frozen=True)
+class AllPairs:
+    """All pairs of points: nothing is stored before it is asked for.
+
+    Tiles of one half of the matrix, which stay in the cache of a core, are the other half as well.
+    """
+
+    X: np.ndarray
+    unit: float
+    n_jobs: int | None = None
+    rho: np.ndarray | None = None
+    order: ClassVar[None] = None  # that of a k-d tree is of no use to a full matrix
+
+    @property
+    def n_points(self) -> int:
+        return len(self.X)
+
+    @property
+    def sqdist(self) -> Any:
+        return self.host.sqdist
+
+    @cached_property
+    def host(self) -> Pairs:
+        """The same with distances that are stored, for weights at several bandwidths."""
+        return Pairs(self._filled(lambda sqdist: sqdist, float), self.unit)
+
+    def scaled(self, rho: np.ndarray) -> "AllPairs":
+        """Distances over √(ρ_i ρ_j)."""
+        return replace(self, rho=rho)
+
+    def weights(self, bandwidth: float, *, cutoff: float | None = None, dtype: Any = float) -> np.ndarray:
+        """W of every pair, 1 on the diagonal."""
+        eps = in_unit([bandwidth], self.unit)[0]
+        return self._filled(lambda sqdist: gaussian(sqdist, eps, cutoff=cutoff), dtype)
+
+    def _filled(self, function: Callable[[np.ndarray], np.ndarray], dtype: Any) -> np.ndarray:
+        """A function of the squared distances of all pairs (N, N)."""
+        X, rho, n = self.X, self.rho, len(self.X)
+        full = np.empty((n, n), dtype=dtype)
+
+        def of(tile: tuple[slice, slice]) -> None:
+            I, J = tile
+            sqdist = cdist(X[I], X[J], "sqeuclidean")
+            if rho is not None:
+                sqdist /= rho[I, None] * rho[J]
+            found = full[I, J] = function(sqdist)
+            if I != J:
+                full[J, I] = found.T
+
+        parts = [slice(start, start + _TILE) for start in range(0, n, _TILE)]
+        for _ in in_order(of, [(I, J) for k, I in enumerate(parts) for J in parts[k:]], n_jobs=self.n_jobs):
+            pass
+        return full
+
+
 def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Any:
     """All pairs, as a full matrix."""
     points = as_points(X)
     if isinstance(points, Distances):
         return points.pairs
     if points.on_gpu:
-        from .device_pairs import AllPairs
+        from .device_pairs import AllPairs as AllThere
 
-        return AllPairs(*points.there)
+        return AllThere(*points.there)
     X, unit = points.box, points.unit
-    sqdist = np.empty((len(X), len(X)))
     if X.shape[1] <= _FEATURES_FOR_DIFFERENCES:
-        side = max(1, _TOGETHER // len(X))
-        rows = [slice(start, start + side) for start in range(0, len(X), side)]
-        for _ in in_order(lambda some: cdist(X[some], X, "sqeuclidean", out=sqdist[some]), rows, n_jobs=n_jobs):
-            pass
-        return Pairs(sqdist, unit)
+        return AllPairs(X, unit, n_jobs)
+    sqdist = np.empty((len(X), len(X)))
     parts, order = blocks(X, _SIDE)
     scratch = Scratch()
 

@@ -9,12 +9,13 @@ Solved are the largest eigenvalues of c I − M, c = max ρ^{−2}, which is A i
 components is solved component by component: as one, it would have as many equal eigenvalues, which no iteration can tell
 apart.
 
-Small graphs are solved directly, and full ones by block Lanczos: a product with twelve vectors costs three times as much as
-one with one.  Sparse graphs of data in few dimensions have factors with few entries, and are solved by inverse iteration if
-those of two small parts say so; large ones by LOBPCG with coarse levels (`geolap.graphs.multigrid`); others by Lanczos.
-Graphs of some thousand points, whose parts are so weakly connected that no iteration converges, are solved directly as well.
-BLAS works on one thread: several wait for one another wherever the machine has other work.  Residuals are checked, and signs
-are fixed: the entry of largest magnitude is positive.
+Small graphs are solved directly, and full ones by block Lanczos: a product with 24 vectors costs four times as much as one
+with one, and half of it in single precision, from which the eigenvectors are refined.  Sparse graphs of data in few
+dimensions have factors with few entries, and are solved by inverse iteration if those of two small parts say so; large ones
+by LOBPCG with coarse levels (`geolap.graphs.multigrid`); others by Lanczos.  Graphs of some thousand points, whose parts are
+so weakly connected that no iteration converges, are solved directly as well.  BLAS works on one thread: several wait for one
+another wherever the machine has other work.  Residuals are checked, and signs are fixed: the entry of largest magnitude is
+positive.
 """
 
 import logging
@@ -41,7 +42,7 @@ from .graph import KernelGraph
 from .lapack import largest_of_full
 from .multigrid import has_multigrid, levels_by_cells, levels_by_multigrid, smallest_by_lobpcg
 
-__all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "product", "smooth_spectrum"]
+__all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "product", "single_precision", "smooth_spectrum"]
 
 _log = logging.getLogger(__name__)
 
@@ -63,12 +64,17 @@ _BASIS = 60
 _RESTARTS, _FEW_RESTARTS = 3000, 30
 _FACTORIZED = 10_000
 # A factorization is quick if the square of its entries over the number of points, about its operations, is not above this;
-# parts of this many points, and of half as many, tell.
-_MOST_FILL_WORK, _PILOT = 4e9, 4000
+# parts of a quarter of the points within these limits, and of half as many, tell.
+_MOST_FILL_WORK, _PILOT = 4e9, (1000, 4000)
 # Vectors of a block, at least and at most, and blocks that hold as many vectors as are wanted; blocks at most, and those
 # before convergence is first looked for, beyond the vectors that are wanted.
-_BLOCK, _BLOCKS_OF_WANTED = (12, 48), 8
-_MOST_BLOCKS, _FIRST_LOOK = 120, 4
+_BLOCK, _BLOCKS_OF_WANTED = (24, 48), 8
+_MOST_BLOCKS, _FIRST_LOOK = 60, 4
+# What block Lanczos in single precision aims at; the share of a residual that a correction leaves, at most; the largest
+# scale of rows, and its inverse the smallest, and the least weight of a matrix in single precision.
+_WANTED_OF_SINGLE, _LEAST_GAIN, _LARGEST_SCALE, _LEAST_WEIGHT = 2e-6, 0.5, 1e10, 1e-30
+# The least that a residual outside of a Krylov space is divided by.
+_LEAST_GAP = 0.1
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
 _SAME, _ROUNDING = 1e-10, 1e-13
 # Rows of a full matrix that are looked at together, and parts of it that threads multiply.
@@ -353,7 +359,7 @@ def largest_eigenpairs(
             found = _lanczos(lambda v: times(v) - push * known[:, 0] * (known[:, 0] @ v), n, k)
             found = _factorized(B, k, known, top) if found is None else found
         elif found is None:
-            found = _block_lanczos(times, n, k, known, top)
+            found = _of_full(B, times, k, known, top, n_jobs)
             found = _full(_in_full(B), k, known, push) if found is None else found
         values, vectors = found
         order = np.argsort(-values)
@@ -365,6 +371,34 @@ def largest_eigenpairs(
             f"{residual:.1e}: request fewer, or use a larger bandwidth, at which eigenvalues lie farther apart."
         )
     return values, vectors, residual
+
+
+def _of_full(
+    B: np.ndarray | _Scaled, times: _Product, k: int, known: np.ndarray, top: float, n_jobs: int | None
+) -> _Eigenpairs | None:
+    """Largest eigenpairs of a full matrix; None if they do not converge.
+
+    Most of the way in single precision, where its range allows it: products take half the time.
+    """
+    n = B.shape[0]
+    if isinstance(B, _Scaled) and B.s.max() < _LARGEST_SCALE and B.s.min(where=B.s > 0, initial=1.0) > 1.0 / _LARGEST_SCALE:
+        single = _Scaled(single_precision(B.W), B.s.astype(np.float32), B.t.astype(np.float32))
+        with product(single, n_jobs) as roughly:
+            space = _block_lanczos(roughly, n, k, known, top, wanted=_WANTED_OF_SINGLE, dtype=np.float32)
+        found = None if space is None else _refined(times, space, k, known, top, B.t)
+        if found is not None:
+            return found
+    space = _block_lanczos(times, n, k, known, top)
+    return None if space is None else space.largest(k)
+
+
+def single_precision(W: np.ndarray) -> np.ndarray:
+    """Weights in single precision, those below 1e-30 zero: numbers near the end of its range are slow."""
+    single = np.empty(W.shape, dtype=np.float32)
+    for start in range(0, len(W), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        np.multiply(W[rows], W[rows] > _LEAST_WEIGHT, out=single[rows], casting="same_kind")
+    return single
 
 
 def _in_full(B: _Symmetric) -> np.ndarray:
@@ -488,16 +522,30 @@ def _lanczos_there(B: Any, k: int, known: np.ndarray, push: float, top: float) -
     return found
 
 
-def _block_lanczos(product: _Product, n: int, k: int, known: np.ndarray, top: float) -> _Eigenpairs | None:
-    """Largest eigenpairs of a full matrix, of which a product with many vectors costs little more than one with few.
+@dataclass(frozen=True)
+class _Krylov:
+    """A basis (n, m) of a Krylov space, eigenvalues (m,) of the matrix in it, ascending, and their vectors (m, m)."""
+
+    basis: np.ndarray
+    values: np.ndarray
+    U: np.ndarray
+
+    def largest(self, k: int) -> _Eigenpairs:
+        return self.values[-k:], self.basis @ self.U[:, -k:].astype(self.basis.dtype)
+
+
+def _block_lanczos(
+    product: _Product, n: int, k: int, known: np.ndarray, top: float, *, wanted: float = _WANTED, dtype: Any = float
+) -> _Krylov | None:
+    """A space with the largest eigenpairs of a full matrix, whose product with many vectors costs little more than with one.
 
     Block Lanczos from random vectors, with full reorthogonalization; None if it does not converge.
     """
     b = int(np.clip(k // _BLOCKS_OF_WANTED, *_BLOCK))
     most = min(n - 1, _MOST_BLOCKS * b + 4 * k)
-    basis, T, size, look = np.empty((n, most), order="F"), np.zeros((most, most)), 0, _FIRST_LOOK + 2 * k // b
-    last = (0, 0.0)
-    block = np.random.default_rng(0).standard_normal((n, b))
+    basis, T, size, look = np.empty((n, most), dtype, order="F"), np.zeros((most, most)), 0, _FIRST_LOOK + 2 * k // b
+    last, known = (0, 0.0), known.astype(dtype)
+    block = np.random.default_rng(0).standard_normal((n, b)).astype(dtype)
     block = np.linalg.qr(block - known * (known.T @ block))[0]
     while size + b <= most:
         basis[:, size : size + b] = block
@@ -511,23 +559,51 @@ def _block_lanczos(product: _Product, n: int, k: int, known: np.ndarray, top: fl
         block, below = np.linalg.qr(block)
         if size >= look * b or size + b > most:
             values, U = np.linalg.eigh(T[:size, :size], UPLO="U")
-            values, U = values[-k:], U[:, -k:]
-            digits = -np.log10(max(np.linalg.norm(below @ U[-b:], axis=0).max() / top, 1e-300))
-            if digits >= -np.log10(_WANTED):
-                return values, basis[:, :size] @ U
+            digits = -np.log10(max(np.linalg.norm(below @ U[-b:, -k:], axis=0).max() / top, 1e-300))
+            if digits >= -np.log10(wanted):
+                return _Krylov(basis[:, :size], values, U)
             # Digits grow in proportion to steps, or faster.
             rate = (digits - last[1]) / (size // b - last[0])
-            ahead = (-np.log10(_WANTED) - digits) / rate if rate > 0 else np.inf
+            ahead = (-np.log10(wanted) - digits) / rate if rate > 0 else np.inf
             if 2 * size > most and ahead > most // b:
                 return None
-            last, look = (size // b, digits), look + int(np.clip(0.8 * ahead, 1, look))
+            last, look = (size // b, digits), look + int(np.clip(0.5 * ahead, 1, look))
     return None
+
+
+def _refined(
+    product: _Product, space: _Krylov, k: int, known: np.ndarray, top: float, diagonal: np.ndarray
+) -> _Eigenpairs | None:
+    """Eigenpairs in double precision from a space in single precision; None where it does not tell them.
+
+    With a residual r, the error of a vector is (θ − B)⁻¹ r: in the space from its other eigenvectors, and outside, where B
+    is hardly more than its ``diagonal`` t, r/(θ − t).  Each correction leaves about a tenth of the residual.
+    """
+    V, others, U = space.basis, space.values[:-k], space.U[:, :-k]
+    vectors, before = space.largest(k)[1].astype(float), np.inf
+    while True:
+        vectors = np.linalg.qr(vectors - known * (known.T @ vectors))[0]
+        there = product(vectors)
+        values, rotation = np.linalg.eigh(vectors.T @ there)
+        vectors, there = vectors @ rotation, there @ rotation
+        R = there - vectors * values
+        residual = float(np.linalg.norm(R, axis=0).max())
+        if residual <= _WANTED * top:
+            return values, vectors
+        if not residual <= _LEAST_GAIN * before:
+            return None
+        before, R = residual, (R / residual).astype(V.dtype)
+        inside = V.T @ R
+        step = (U @ ((U.T @ inside) / (values - others[:, None]))).astype(V.dtype)
+        outside = (R - V @ inside) / np.maximum(values - diagonal[:, None], _LEAST_GAP * top)
+        vectors = vectors + residual * (V @ step + outside)
 
 
 def _few_fill_ins(B: sparse.csr_array, top: float) -> bool:
     """Whether a factorization of B is quick, to judge by those of two parts of it."""
     n = B.shape[0]
-    near, size = breadth_first_order(B, 0, directed=False, return_predecessors=False), min(n, _PILOT)
+    near = breadth_first_order(B, 0, directed=False, return_predecessors=False)
+    size = min(n, int(np.clip(n // 4, *_PILOT)))
     whole, half = (heard(_fill_in, B[some][:, some], 2.0 * top) for some in (near[:size], near[: size // 2]))
     fill = whole * (n / size) ** np.log2(whole / half)
     return bool(fill**2 / n <= _MOST_FILL_WORK)

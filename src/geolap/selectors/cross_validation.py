@@ -110,7 +110,7 @@ class CrossValidation(BandwidthSelector):
         low, *_, high = search_grid(engine, nearest, points.total, weights)
         bandwidths = np.geomspace(low, high, self.n_evaluations)
 
-        pairs = all_pairs(points, n_jobs=self.n_jobs)
+        pairs = all_pairs(points, n_jobs=self.n_jobs).host
         threads = thread_count(self.n_jobs)
         together = min(threads, max(1, int(_ROOM / (_BYTES_OF_PAIR * len(points) ** 2))))
 
