@@ -76,6 +76,8 @@ _ATTRIBUTES = """    coordinates_ : ndarray of int (n_components,)
 _LEAST_EIGENVALUE = 0.05
 # Candidates that coordinates are chosen from: more where these vary in fewer directions than the data.
 _CANDIDATES = (20, 40, 80)
+# Points up to which a graph is calibrated while its eigenvectors are found: both hold parts of it of their own.
+_MOST_BESIDE = 200_000
 # Components of a graph, at most, for coordinates to be chosen, and points of one for it to have a choice of its own.
 _MOST_COMPONENTS, _FEWEST_POINTS = 200, 30
 
@@ -125,7 +127,8 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         self._check_parameters()
         data = self._data(X, sample_weight)
         graph = self._uncalibrated(data, y, n_landmarks=self.n_landmarks)
-        alone = on_device(graph.points)
+        data.engines.clear()  # what chose ε holds several times the points
+        alone = on_device(graph.points) or graph.kernel.n_points > _MOST_BESIDE
         with one_blas_thread, beside(self._calibrated, graph, data, n_jobs=1 if alone else self.n_jobs) as calibrated:
             spectrum, self.coordinates_, self.independence_ = self._spectrum(graph)
             built = calibrated()

@@ -78,36 +78,42 @@ def smallest_by_lobpcg(
     """
     if levels.size < 2 * (k + _GUARDS) + 2:
         return None
-    X = _orthonormal(levels.start(k + _GUARDS), known)
-    m, AX, residuals = X.shape[1], product(X), []
-    P = AP = X[:, :0]
+    start = _orthonormal(levels.start(k + _GUARDS), known)
+    n, m = start.shape
     if m < k:
         return None
+    # The m vectors, the last step, and the new directions; and their products with L.
+    S, LS = (np.empty((n, 3 * m), order="F") for _ in range(2))
+    S[:, :m], LS[:, :m], held = start, product(start), m
+    residuals: list[float] = []
     for _ in range(_ITERATIONS):
-        values, U = np.linalg.eigh(X.T @ AX)
-        X, AX = X @ U, AX @ U
-        R = AX - X * values
+        values, U = np.linalg.eigh(S[:, :m].T @ LS[:, :m])
+        S[:, :m], LS[:, :m] = S[:, :m] @ U, LS[:, :m] @ U
+        R = LS[:, :m] - S[:, :m] * values
         residuals.append(float(np.linalg.norm(R[:, :k], axis=0).max()))
         stuck = len(residuals) > _ROUND and residuals[-1] > _SLOW * residuals[-1 - _ROUND]
         last = stuck or len(residuals) == _ITERATIONS
         if residuals[-1] <= (accepted if last else tol):
-            return values[:k], X[:, :k]
+            return values[:k], S[:, :k].copy()
         if last:
             break
-        new = _orthonormal(levels.precondition(R), np.hstack([known, X, P]))
-        S, AS = np.hstack([X, P, new]), np.hstack([AX, AP, product(new)])
-        U = np.linalg.eigh(S.T @ AS)[1][:, :m]
-        # The step, made orthogonal to the new X: the same combinations without the old X.
-        step = _orthonormal(np.vstack([np.zeros((m, m)), U[m:]]), U)
-        X, AX, P, AP = S @ U, AS @ U, S @ step, AS @ step
+        new = _orthonormal(levels.precondition(R), known, S[:, :held])
+        full = held + new.shape[1]
+        S[:, held:full], LS[:, held:full] = new, product(new)
+        U = np.linalg.eigh(S[:, :full].T @ LS[:, :full])[1][:, :m]
+        # The step, made orthogonal to the new vectors: the same combinations without the old ones.
+        U = np.hstack([U, _orthonormal(np.vstack([np.zeros((m, m)), U[m:]]), U)])
+        held = U.shape[1]
+        S[:, :held], LS[:, :held] = S[:, :full] @ U, LS[:, :full] @ U
     return None
 
 
-def _orthonormal(V: np.ndarray, against: np.ndarray) -> np.ndarray:
-    """An orthonormal basis (n, ≤ k) of what vectors (n, k) add to the orthonormal ``against``; less if they depend on it."""
+def _orthonormal(V: np.ndarray, *against: np.ndarray) -> np.ndarray:
+    """An orthonormal basis (n, ≤ k) of what vectors (n, k) add to orthonormal ones; less if they depend on these."""
     V = V / np.maximum(np.linalg.norm(V, axis=0), np.finfo(float).tiny)
     for _ in range(2):
-        V = V - against @ (against.T @ V)
+        for A in against:
+            V = V - A @ (A.T @ V)
         squares, U = np.linalg.eigh(V.T @ V)
         kept = squares > _DEPENDENT**2 * max(squares[-1], np.finfo(float).tiny)
         V = V @ (U[:, kept] / np.sqrt(squares[kept]))

@@ -426,7 +426,7 @@ def _lobpcg(
     by_cells = order is not None
     if order is None:
         order = reverse_cuthill_mckee(B, symmetric_mode=True)
-    B = B[order][:, order].astype(float, copy=False)  # neighbors in memory: products are some four times as fast
+    B = _reordered(B, order)  # neighbors in memory: products are some four times as fast
     with product(B, n_jobs) as times:
 
         def times_laplacian(V: np.ndarray) -> np.ndarray:
@@ -444,6 +444,14 @@ def _lobpcg(
     vectors = np.empty_like(found[1])
     vectors[order] = found[1]
     return top - found[0], vectors
+
+
+def _reordered(B: sparse.csr_array, order: np.ndarray) -> sparse.csr_array:
+    """B with rows and columns in that order; columns of a row are not sorted, which would take a third copy."""
+    rank = np.empty(len(order), dtype=B.indices.dtype)
+    rank[order] = np.arange(len(order), dtype=rank.dtype)
+    R = B[order]
+    return sparse.csr_array((R.data.astype(float, copy=False), rank[R.indices], R.indptr), shape=B.shape)
 
 
 @contextmanager
