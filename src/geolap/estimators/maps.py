@@ -46,9 +46,10 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
         points get their coordinates by Nyström extension.  Of a dask array, or a file larger than half a gigabyte, landmarks
         always carry the graph: by default 5000 to 20 000, so that a neighborhood holds some hundred.
     eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
-        "lobpcg" needs a sparse graph and pyamg (``geolap[scale]``).  By default small graphs are solved directly, full ones
-        by block Lanczos, sparse ones by factorization where a pilot says that it is quick, up to 15 coordinates of more than
-        50 000 points by LOBPCG if pyamg is installed and no pairs are left out, others by Lanczos.
+        "lobpcg" needs a sparse graph, and over neighbors pyamg (``geolap[scale]``).  By default small graphs are solved
+        directly, full ones by block Lanczos, sparse ones by factorization where a pilot says that it is quick; of more than
+        50 000 points up to 10 coordinates over all pairs within reach, or a share of them, by LOBPCG, and up to 15 over
+        neighbors if pyamg is installed; others by Lanczos.
 """
 _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
         Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of); None joins
