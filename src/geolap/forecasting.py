@@ -159,7 +159,7 @@ def _cells_seconds(engine: CellsEngine, points: Points, pilot: Selection, n_jobs
     return float(
         once
         + degrees.sum()
-        + scans * FIRST_SAMPLE * row.sum()
+        + FIRST_SAMPLE * row.sum()  # moments serve every number of directions
         + max(asked - FIRST_SAMPLE, 0) * row[around].sum()
         + degrees[chosen]
         + asked * row[chosen]

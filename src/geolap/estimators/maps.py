@@ -78,7 +78,7 @@ _LEAST_EIGENVALUE = 0.05
 # Candidates that coordinates are chosen from: more where these vary in fewer directions than the data.
 _CANDIDATES = (20, 40, 80)
 # Points up to which a graph is calibrated while its eigenvectors are found: both hold parts of it of their own.
-_MOST_BESIDE = 200_000
+_MOST_BESIDE = 100_000
 # Components of a graph, at most, for coordinates to be chosen, and points of one for it to have a choice of its own.
 _MOST_COMPONENTS, _FEWEST_POINTS = 200, 30
 

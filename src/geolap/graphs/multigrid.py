@@ -86,16 +86,16 @@ def smallest_by_lobpcg(
     S, LS = (np.empty((n, 3 * m), order="F") for _ in range(2))
     S[:, :m], LS[:, :m], held = start, product(start), m
     residuals: list[float] = []
+    best = None
     for _ in range(_ITERATIONS):
         values, U = np.linalg.eigh(S[:, :m].T @ LS[:, :m])
         S[:, :m], LS[:, :m] = S[:, :m] @ U, LS[:, :m] @ U
         R = LS[:, :m] - S[:, :m] * values
         residuals.append(float(np.linalg.norm(R[:, :k], axis=0).max()))
         stuck = len(residuals) > _ROUND and residuals[-1] > _SLOW * residuals[-1 - _ROUND]
-        last = stuck or len(residuals) == _ITERATIONS
-        if residuals[-1] <= (accepted if last else tol):
-            return values[:k], S[:, :k].copy()
-        if last:
+        if residuals[-1] <= accepted and residuals[-1] == min(residuals):
+            best = values[:k], S[:, :k].copy()
+        if stuck or residuals[-1] <= tol:
             break
         new = _orthonormal(levels.precondition(R), known, S[:, :held])
         full = held + new.shape[1]
@@ -105,7 +105,7 @@ def smallest_by_lobpcg(
         U = np.hstack([U, _orthonormal(np.vstack([np.zeros((m, m)), U[m:]]), U)])
         held = U.shape[1]
         S[:, :held], LS[:, :held] = S[:, :full] @ U, LS[:, :full] @ U
-    return None
+    return best
 
 
 def _orthonormal(V: np.ndarray, *against: np.ndarray) -> np.ndarray:
