@@ -129,7 +129,7 @@ def map_cost(
     assert n_neighbors is not None
     entries = neighbor_entries(n, n_neighbors)
     first = _seconds(n * (500 * r + 400 * n_neighbors), n_jobs) if known is None else known
-    seconds = first + _seconds(entries * (_SCANNED * 5 + 900), n_jobs)
+    seconds = first + _seconds(entries * (_SCANNED * 5 + 1700), n_jobs)
     return Cost("neighbors", graph_memory(entries) + 40.0 * n * r + 1000.0 * n, seconds, available_memory())
 
 
