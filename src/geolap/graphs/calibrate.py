@@ -24,9 +24,9 @@ from ..threads import in_order, one_blas_thread, thread_count
 from .graph import KernelGraph
 from .spectrum import product, single_precision
 
-_Product = Callable[[np.ndarray], np.ndarray]
-
 __all__ = ["Displacements", "affords_moments", "calibrated", "inverse_sums"]
+
+_Product = Callable[[np.ndarray], np.ndarray]
 
 # Sums that have an inverse are above this.
 _TINY = np.finfo(float).tiny

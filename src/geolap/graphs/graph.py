@@ -36,7 +36,7 @@ from ..multiplicity import counts_of, weights_at
 from ..pairs import Pairs
 from ..validation import check_number
 
-__all__ = ["NORMALIZATIONS", "KernelGraph", "kernel_graph"]
+__all__ = ["NORMALIZATIONS", "KernelGraph", "kernel_graph", "order_of"]
 
 NORMALIZATIONS = ("random_walk", "symmetric", "unnormalized")
 # What networkx holds for each edge: a dictionary of attributes, and an entry in those of both its ends.
@@ -116,7 +116,6 @@ class KernelGraph:
         W = submatrix(self.weights, rows)
         scale = None if self.scale is None else LocalScale(self.scale.rho[rows], self.scale.intrinsic_dim)
         m = weights_at(self.multiplicity, rows)
-        order = None if self.order is None else np.argsort(np.argsort(self.order)[rows])
         return replace(
             self,
             weights=W,
@@ -124,7 +123,7 @@ class KernelGraph:
             density=self.density[rows],
             scale=scale,
             multiplicity=m,
-            order=order,
+            order=order_of(self.order, rows),
         )
 
     def renormalized(self) -> Matrix:
@@ -273,6 +272,11 @@ def kernel_graph(
     unit = float(np.exp(np.clip(logs.max(), -340.0, 340.0))) if np.isfinite(logs.max()) else 1.0
     density = density_weights(degrees / m, renormalization=renormalization, scale=scale)
     return KernelGraph(W, float(bandwidth), degrees, density, unit, scale, multiplicity=multiplicity, order=pairs.order)
+
+
+def order_of(order: np.ndarray | None, rows: np.ndarray | slice) -> np.ndarray | None:
+    """Some of the points in the order of all, if there is one."""
+    return None if order is None else np.argsort(np.argsort(order)[rows])
 
 
 def _inverse(sums: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ from ..progress import say
 from ..sentences import Sentence
 from ..threads import checkpoint, heard, one_blas_thread, thread_count
 from ..validation import check_choice
-from .graph import KernelGraph
+from .graph import KernelGraph, order_of
 from .lapack import largest_of_full
 from .multigrid import has_multigrid, levels_by_cells, levels_by_multigrid, smallest_by_lobpcg
 
@@ -56,9 +56,9 @@ _DIRECT, _DIRECT_PER_PAIR, _DIRECT_SPARSE = 1500, 6, 300
 # Residuals relative to the largest eigenvalue: what the solvers aim at, and what is accepted.
 _WANTED, _ACCEPTED = 1e-9, 1e-6
 # What LOBPCG aims at, what is accepted where it gets no further, and the vectors of how many points, and how many of them,
-# it finds sooner than Lanczos; the same where cells are its coarse level.
+# it finds sooner than Lanczos, and how many where cells are its coarse level.
 _WANTED_OF_LOBPCG, _ACCEPTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 1e-7, 50_000, 15
-_POINTS_FOR_CELLS, _PAIRS_FOR_CELLS = 50_000, 10
+_PAIRS_FOR_CELLS = 10
 # Vectors that Lanczos holds, at least; and restarts, the fewer where a matrix is small enough to be factorized instead.
 _BASIS = 60
 _RESTARTS, _FEW_RESTARTS = 3000, 30
@@ -288,7 +288,7 @@ def _component(
         return np.array([top]), constant, 0.0
     if len(constant) < B.shape[0]:
         B = B.part(rows) if isinstance(B, _Scaled) else submatrix(B, rows)
-        order = None if order is None else np.argsort(np.argsort(order)[rows])
+        order = order_of(order, rows)
     settings: dict[str, Any] = {"top": top, "solver": solver, "order": order, "n_jobs": n_jobs}
     values, vectors, residual = largest_eigenpairs(B, k - 1, without=constant, **settings)
     return np.concatenate([[top], values]), np.hstack([constant, vectors]), residual
@@ -362,8 +362,8 @@ def largest_eigenpairs(
             found = _of_full(B, times, k, known, top, n_jobs)
             found = _full(_in_full(B), k, known, push) if found is None else found
         values, vectors = found
-        order = np.argsort(-values)
-        values, vectors = values[order], _fixed_basis(top - values[order], vectors[:, order], _ROUNDING * top)
+        down = np.argsort(-values)
+        values, vectors = values[down], _fixed_basis(top - values[down], vectors[:, down], _ROUNDING * top)
         residual = float(np.linalg.norm(times(vectors) - vectors * values, axis=0).max())
     if not residual <= _ACCEPTED * top:
         raise RuntimeError(
@@ -406,10 +406,9 @@ def _in_full(B: _Symmetric) -> np.ndarray:
 
 
 def _by_lobpcg(is_sparse: bool, n: int, k: int, solver: str, by_cells: bool) -> bool:
-    if solver == "auto" and by_cells:
-        return is_sparse and n > _POINTS_FOR_CELLS and k <= _PAIRS_FOR_CELLS
     if solver == "auto":
-        return is_sparse and n > _POINTS_FOR_LOBPCG and k <= _PAIRS_FOR_LOBPCG and has_multigrid()
+        few = k <= _PAIRS_FOR_CELLS if by_cells else k <= _PAIRS_FOR_LOBPCG and has_multigrid()
+        return is_sparse and n > _POINTS_FOR_LOBPCG and few
     if solver == "lobpcg" and not is_sparse:
         raise ValueError(
             Sentence("eigen_solver='lobpcg' needs a sparse graph; this one is full: set {n_neighbors}, or use 'lanczos'.")
