@@ -91,6 +91,36 @@ def test_duplicates_are_no_clusters():
     assert adjusted_rand_score(y, model.labels_) > 0.95
 
 
+@pytest.mark.parametrize("n_clusters", [None, 3])
+@pytest.mark.parametrize("copies", [4, 11])  # fewer and more than neighbors
+def test_copies_do_not_fill_the_neighbors(copies, n_clusters):
+    X, y = three_blobs()
+    X, y = np.repeat(X[:99], copies, axis=0), np.repeat(y[:99], copies)
+    model = LaplacianClustering(n_clusters, random_state=0).fit(X)
+    assert (model.n_clusters_, model.n_outliers_) == (3, 0)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    np.testing.assert_array_equal(model.landmarks_, np.arange(0, len(X), copies))
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_answers_on_a_scale_of_five():
+    y = np.repeat([0, 1], 300)
+    answers = np.where(y == 0, 2, 4)[:, None] + 0.7 * np.random.default_rng(0).standard_normal((600, 3))
+    model = LaplacianClustering(random_state=0).fit(np.clip(np.round(answers), 1, 5))
+    assert model.status_ == ClusterStatus.STAND_OUT
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+
+
+def test_a_small_part_far_away_is_the_first_of_two_clusters():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.standard_normal((500, 3)), 20.0 + rng.standard_normal((20, 3))])
+    one = LaplacianClustering(random_state=0).fit(X)
+    assert (one.n_clusters_, one.n_outliers_) == (1, 20)
+    two = LaplacianClustering(2, random_state=0).fit(X)
+    np.testing.assert_array_equal(two.labels_, np.repeat([0, 1], [500, 20]))
+    assert two.n_outliers_ == 0
+
+
 def test_outliers_are_clusters_if_that_is_asked_for():
     X, _ = three_blobs()
     far = np.array([[40.0, 0.0], [40.1, 0.0], [40.0, 0.1]])
@@ -172,7 +202,10 @@ def test_few_points_have_fewer_neighbors():
     [
         ({"n_clusters": 0}, "n_clusters must be"),
         ({"n_clusters": 2.5}, "n_clusters must be"),
-        ({"n_clusters": 1000}, "n_clusters must be at most the number of points; 1000 was given for 300 points: lower it"),
+        (
+            {"n_clusters": 1000},
+            "n_clusters must be at most the number of different points; 1000 was given for 300: lower it",
+        ),
         ({"max_clusters": 1}, "max_clusters must be"),
         ({"min_share": -0.1}, "min_share must be"),
         ({"min_share": 1.5}, "min_share must be"),

@@ -411,7 +411,7 @@ def test_warnings_are_lines(run, tmp_path):
         (("embed", "{file}", "-o", "-", "--local-scale", "wide"), "--local-scale must be"),
         (("embed", "{file}", "-o", "-", "-d", "1000"), "--n-components must be less"),
         (("laplacian", "{file}", "-o", "-"), "name a file"),
-        (("cluster", "{file}", "-k", "1000"), "--n-clusters must be at most the number of points"),
+        (("cluster", "{file}", "-k", "1000"), "--n-clusters must be at most the number of different points"),
         (("classify", "{file}", "--labels", "city"), "at least two classes"),
         (("classify", "{file}", "--labels", "x0"), "fractions"),
         (("select", "/"), "it is a folder"),

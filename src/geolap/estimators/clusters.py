@@ -21,7 +21,11 @@ out, the mean of φ takes the place of its maximum (Kolev & Mehlhorn 2016), for 
 
 Sparse places make small parts that hang on by a thread, or by none.  These are no clusters: a cluster holds at least a tenth
 of an equal share of the points, duplicates counted once; more parts are made until there are k such, and the others go where
-most of their neighbors are.
+most of their neighbors are.  But where k are asked for, parts that are joined with nothing come first, however small, if
+there are no more than k of more points than a neighborhood has.
+
+Copies of a point would fill its list of neighbors and join it with nothing else.  So they are one point, of their weight
+together.
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
@@ -43,6 +47,7 @@ from ..graphs.build import BuiltGraph, drawn_landmarks
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components, smooth_spectrum
 from ..laplacian import rows_of
+from ..multiplicity import counts_of
 from ..points import Points, chunks_of, host_array, on_device
 from ..selection import Told
 from ..selectors import BandwidthSelector
@@ -112,7 +117,8 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     <bandwidth>
     min_share : float, default 0.1
         What a cluster must hold, as a share of n_points / n_clusters, duplicates counted once.  Smaller parts are outliers
-        and go where most of their neighbors are; 0 lets them be clusters.
+        and go where most of their neighbors are; 0 lets them be clusters.  If ``n_clusters`` is given, parts of 11 points
+        and more that are joined with nothing else are clusters too, unless there are more than ``n_clusters`` of them.
     max_clusters : int, default 15
         The most that are looked for if ``n_clusters`` is not given.
     n_landmarks : int, optional
@@ -135,7 +141,8 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     n_outliers_ : int
         Points of small parts, which belong to the clusters of their neighbors.
     landmarks_ : ndarray (n_landmarks,) or None
-        In which points the clusters were found, ascending; ``graph_`` is theirs.
+        In which points the clusters were found, ascending, if not in all: landmarks, and one of each set of copies.
+        ``graph_`` is theirs.
     <attributes of the graph>
 
     References
@@ -178,12 +185,13 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         self
         """
         self._check_parameters()
-        data, landmarks = self._carriers(X, sample_weight)
+        data, drawn = self._carriers(X, sample_weight)
+        data, landmarks, place = self._merged(data, drawn)
         n = data.shape[0]
         if self.n_clusters is not None and self.n_clusters > n:
             raise ValueError(
                 Sentence(
-                    "{n_clusters} must be at most the number of points; {given} was given for {n} points: lower it.",
+                    "{n_clusters} must be at most the number of different points; {given} was given for {n}: lower it.",
                     given=self.n_clusters,
                     n=n,
                 )
@@ -191,7 +199,7 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         y = y if y is None or landmarks is None else host_array(y)[landmarks]
         built = replace(self._build(data, y), landmarks=landmarks)
         places = _places(built)
-        core, graph = self._core(built.kernel, places)
+        core, graph, least = self._core(built.kernel, places, self.n_clusters)
         n_vectors = min((self.n_clusters or self.max_clusters) + _SPARE + _BEYOND, len(core))
         spectrum = smooth_spectrum(graph, n_vectors, markov=True, n_jobs=self.n_jobs)
         eigenvalues = 0.25 * graph.bandwidth**2 * spectrum.eigenvalues
@@ -204,13 +212,14 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         else:
             k, self.status_ = _number(strengths)
         self.strengths_ = {tried: strength for tried, (strength, _) in strengths.items()}
+        core = core if k > 1 else self._core(built.kernel, places, 1)[0]
         labels = np.full(n, -1)
-        labels[core] = self._divided(eigenvalues, vectors, k, places[core], graph.multiplicity)
+        labels[core] = 0 if k == 1 else self._divided(eigenvalues, vectors, k, places[core], graph.multiplicity, least)
         self._built, self.eigenvalues_ = built, eigenvalues
-        self.n_outliers_ = int((labels < 0).sum())
+        self.n_outliers_ = int((labels[place] < 0).sum())
         self._labels = _ranked(_joined(labels, built), built.kernel.multiplicity)
         self.n_clusters_ = int(self._labels.max()) + 1
-        self.labels_ = self._labels if landmarks is None else self.predict(X)
+        self.labels_ = self._labels[place] if drawn is None else self.predict(X)
         return self
 
     @in_chunks
@@ -246,6 +255,24 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         validate_data(self, X, skip_check_array=True)
         return points_of(some.given, self.metric, sample_weight=some.multiplicity), rows
 
+    def _merged(self, data: Points, drawn: np.ndarray | None) -> tuple[Points, np.ndarray | None, Any]:
+        """Points of which none are copies, which rows of X these are, if not all, and which of them each point is."""
+        if (
+            isinstance(data, Distances)
+            or data.on_gpu
+            or self.neighbors is not None
+            or not isinstance(data.given, np.ndarray)
+        ):
+            return data, drawn, slice(None)
+        _, first, place = np.unique(data.given, axis=0, return_index=True, return_inverse=True)
+        if len(first) in (1, 2, len(data)):
+            return data, drawn, slice(None)
+        order = np.argsort(first)
+        place = np.argsort(order)[place.ravel()]
+        weights = np.bincount(place, counts_of(data.multiplicity, len(data)))
+        rows = first[order] if drawn is None else drawn[first[order]]
+        return points_of(data.given[first[order]], self.metric, sample_weight=weights), rows, place
+
     def _check_parameters(self) -> None:
         if self.n_clusters is not None:
             check_number("n_clusters", self.n_clusters, Integral, low=1)
@@ -263,15 +290,21 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         few: dict[str, Any] = {name: most for name in ("n_neighbors", "local_scale") if _exceeds(getattr(spec, name), most)}
         return replace(spec, **few).filled()
 
-    def _core(self, graph: KernelGraph, places: np.ndarray) -> tuple[np.ndarray, KernelGraph]:
-        """The points in components that are large enough for a cluster, and their graph."""
-        n, k = graph.n_points, self.n_clusters
-        components = graph_components(graph)
+    def _core(self, graph: KernelGraph, places: np.ndarray, k: int | None) -> tuple[np.ndarray, KernelGraph, float]:
+        """The points in components that are large enough for a cluster, their graph, and what is enough, by `min_share`.
+
+        Where so many clusters are asked for that every component of some size may be one, these are.
+        """
+        n, components = graph.n_points, graph_components(graph)
+        sizes = np.bincount(components, places)
         enough = self.min_share * places.sum() / (k or self.max_clusters)
-        core = np.flatnonzero(np.bincount(components, places)[components] >= enough)
+        some = sizes[sizes > NEIGHBORS]
+        if k is not None and 1 < len(some) <= k:
+            enough = min(enough, some.min())
+        core = np.flatnonzero(sizes[components] >= enough)
         if len(core) == n or len(core) < max(k or 0, 3):
-            return np.arange(n), graph
-        return core, graph.restricted(core)
+            return np.arange(n), graph, enough
+        return core, graph.restricted(core), enough
 
     def _strengths(
         self, graph: KernelGraph, eigenvalues: np.ndarray, vectors: np.ndarray, places: np.ndarray
@@ -294,16 +327,23 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         return strengths
 
     def _divided(
-        self, eigenvalues: np.ndarray, vectors: np.ndarray, k: int, places: np.ndarray, multiplicity: np.ndarray | None
+        self,
+        eigenvalues: np.ndarray,
+        vectors: np.ndarray,
+        k: int,
+        places: np.ndarray,
+        multiplicity: np.ndarray | None,
+        least: float,
     ) -> np.ndarray:
         """Clusters of the points of the core, −1 for outliers: parts until k are large enough, or else the k largest."""
         best = np.zeros(len(vectors), dtype=int)
-        for tried in range(k, min(k + _SPARE, len(vectors)) + 1) if k > 1 else ():
+        least = least if self.n_clusters is not None else self.min_share * places.sum() / k
+        for tried in range(k, min(k + _SPARE, len(vectors)) + 1):
             used = slice(tried + _BEYOND)
             soft = np.sqrt(eigenvalues[used] + max(eigenvalues[min(tried, len(eigenvalues)) - 1], _ZERO))
             means = KMeans(tried, n_init=10, random_state=0)  # the same every time
             parts = _ranked(means.fit_predict(normalize(vectors[:, used] / soft), sample_weight=multiplicity), places)
-            enough = (np.bincount(parts, places) >= self.min_share * places.sum() / k).sum() >= k
+            enough = (np.bincount(parts, places) >= least).sum() >= k
             if enough or tried == k:
                 best = parts
             if enough:
