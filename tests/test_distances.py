@@ -121,6 +121,18 @@ def test_other_distances_tell_how_far_they_are_from_euclidean(torus):
     assert "No points" not in root.explain()
 
 
+@pytest.mark.parametrize("dim", [1, 3])
+def test_points_together_and_one_by_one(dim, monkeypatch):
+    # From a bandwidth at which nobody has a neighbor to one at which all have all; the last two points are one.
+    X = make_torus(80, random_state=0).data
+    X[-1], X[-3] = X[-2], X[-4] + 1e-5
+    D, bandwidths = cdist(X, X, "cityblock"), np.geomspace(1e-3, 3.0, 12)
+    together = geolap.distortion(D, bandwidths, metric="precomputed", working_dim=dim)
+    monkeypatch.setattr("geolap.engines.sparse.MOST_SPANNING", 0)
+    one_by_one = geolap.distortion(D, bandwidths, metric="precomputed", working_dim=dim)
+    np.testing.assert_allclose(together.per_point, one_by_one.per_point, rtol=1e-8, atol=1e-9)
+
+
 def test_many_points_span_tangent_planes_by_some_of_them():
     X = make_sphere(1200, random_state=0).data
     sample = np.arange(0, 1200, 100)

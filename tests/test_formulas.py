@@ -176,7 +176,9 @@ def test_traces_are_those_of_the_matrices_and_no_less():
     squares, scratch = (points[:, :-1] ** 2).sum(axis=1), np.empty(0)
     space = _InSpace(rows, origin, offset, own, w2, scale, points=points, across=points.T, squares=squares, scratch=scratch)
     p = rng.random((4, 30)) / 40
-    among = _InPoints(rows, rng.random((4, 31)), p, inner=points[:, :-1] @ points[:, :-1].T)
+    G = points[:, :-1] @ points[:, :-1].T
+    among = _InPoints(rows, rng.random((4, 31)), p, G[:4], G.diagonal()[:4], inner=G)
+    np.testing.assert_allclose(among.matrices(np.tile(np.arange(31), (4, 1)))[2], among.matrix(2), rtol=1e-9, atol=1e-12)
     for problem in (space, among):
         exact = np.array([np.trace(problem.matrix(k)) for k in range(4)])
         assert np.all(problem.traces() >= exact)

@@ -261,10 +261,9 @@ class Distances(Points):
 
     def sqdist(self, rows: np.ndarray, columns: np.ndarray | None = None) -> np.ndarray:
         if self.whole:
-            D = self.full[rows] if columns is None else self.full[np.ix_(rows, columns)]
-        else:
-            D = self.block(rows, columns)
-        return (D / self.unit) ** 2
+            S = self.pairs.sqdist
+            return S[rows] if columns is None else S[np.ix_(rows, columns)]
+        return (self.block(rows, columns) / self.unit) ** 2
 
     def nearest(self, n_neighbors: int, *, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Distances (N, k) to the k nearest other points, ascending, and which these are (N, k)."""
@@ -323,7 +322,7 @@ class Distances(Points):
         own, rows, columns = place[0], place[1 : len(rows) + 1], place[len(rows) + 1 :]
         return 0.5 * (S[own, rows][:, None] + S[own, columns] - S[np.ix_(rows, columns)])
 
-    def _products(self) -> np.ndarray:
+    def products(self) -> np.ndarray:
         """Inner products of all points about their mean, in units of `unit`²."""
         S = self.pairs.sqdist
         return 0.5 * (S.mean(axis=0) + S.mean(axis=1)[:, None] - S - S.mean())
@@ -331,7 +330,7 @@ class Distances(Points):
     @cached_property
     def _scaled(self) -> tuple[np.ndarray | None, float]:
         """Coordinates, if there are any to rounding, and the share of negative eigenvalues."""
-        B = self._products()
+        B = self.products()
         with one_blas_thread:
             root, place, rank, _ = dpstrf(B, tol=_ROUNDING * B.diagonal().max(), lower=1)
             X = np.zeros((len(B), rank))
@@ -357,7 +356,7 @@ class Distances(Points):
         """Coordinates in units of `unit`: the nearest there are to these distances, by classical scaling."""
         if self.coordinates is not None:
             return self.coordinates
-        values, vectors = np.linalg.eigh(self._products())
+        values, vectors = np.linalg.eigh(self.products())
         return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, values > 0][:, ::-1])
 
     def distinct(self, enough: int) -> int:

@@ -15,8 +15,8 @@ ZᵀZ, with a = x̄ − x_i and n_0 points at x_i (itself and its duplicates), i
 so that the weight 1 of x_i itself does not swamp neighbors with weights many orders of magnitude smaller; C is never formed.
 In few dimensions `Moments` has C, and the second moments that H needs, from matrix products with products of coordinates.
 
-Where only distances are known, `gram_finder` has the same from the inner products G of x_j − x_i (`geolap.distances`).  With
-the centered G_c = (I − 1 pᵀ) G (I − p 1ᵀ),
+Where only distances are known, `gram_finder` has the same from inner products G (`geolap.distances`).  With the
+centered G_c = (I − 1 pᵀ) G (I − p 1ᵀ),
 
 .. math:: Z Z^T = \\operatorname{diag}(p)\\, G_c \\operatorname{diag}(p), \\qquad
           y = G\\,(I - p 1^T) \\operatorname{diag}(p)\\, u / s
@@ -44,6 +44,8 @@ _BACKWARD = 1e-14
 _ROUNDING = 1e-12
 # Up to this many neighbors, their coordinates are decomposed at once.
 _FEW_NEIGHBORS = 32
+# A weight below this share of the largest does not count where few others do.
+_NO_SHARE = 1e-17
 # Squared weights below this are treated as zero.
 _NO_WEIGHT = 1e-200
 _MOST_STEPS = 40
@@ -378,14 +380,16 @@ class _InSpace:
 
 
 def gram_finder(
-    G: np.ndarray, spanning: np.ndarray, times: np.ndarray, copies: np.ndarray, dim: int
+    G: np.ndarray, c: int, spanning: np.ndarray, times: np.ndarray, copies: np.ndarray, dim: int
 ) -> Callable[[np.ndarray, np.ndarray, int], np.ndarray]:
-    """A function that finds tangent coordinates at one evaluation point from inner products about it.
+    """A function that finds tangent coordinates at c evaluation points from inner products.
 
     Parameters
     ----------
-    G : ndarray (q, N)
-        Inner products of the points that span tangent planes with all.
+    G : ndarray (c + q, c + N)
+        Inner products, about any place, of the evaluation points and those that span tangent planes with the evaluation
+        points and all others.
+    c : int
     spanning : ndarray (q,)
         Which these are, ascending.
     times : ndarray (q,)
@@ -397,28 +401,32 @@ def gram_finder(
     Returns
     -------
     callable
-        ``(W, at_center, k) → Y`` with weights W (c, n) of the first n points at c bandwidths, the number of points
-        ``at_center`` (c,), the number k ≤ n of points that may span the plane, and the coordinates Y (c, dim, n) of the
+        ``(W, at_center, k) → Y`` with weights W (b, c, n) of the first n points at b bandwidths, the number of points
+        ``at_center`` (c,), the number k ≤ n of points that may span the plane, and the coordinates Y (b, c, dim, n) of the
         first n.
     """
 
+    here, there = G[:c, c:], G[c:, c:]
+
     def find(W: np.ndarray, at_center: np.ndarray, k: int) -> np.ndarray:
-        n = W.shape[1]
+        b, _, n = W.shape
         q = min(max(int(np.searchsorted(spanning, k)), dim), int(np.searchsorted(spanning, n)))
-        inner, counted = G[:q][:, spanning[:q]], W[:, spanning[:q]] * times[:q]
+        inner, own = there[:q][:, spanning[:q]], np.tile(here[:, spanning[:q]], (b, 1))
+        counted = W[:, :, spanning[:q]].reshape(b * c, q) * times[:q]
         scale = np.sqrt(_scale(counted**2))
-        w = np.column_stack([np.sqrt(at_center) * scale, counted / np.sqrt(times[:q] * copies[:q]) * scale[:, None]])
-        p = counted / (at_center + counted.sum(axis=1))[:, None]
-        problem = _InPoints(np.arange(len(w)), w, p, inner=inner)
-        along = problem.about_center((p @ inner)[:, None, :])
-        V = _leading_subspaces(problem, _start((w[:, None, :] * along)[:, 0]), min(dim, q + 1))
+        center, squares = np.tile(at_center, b), np.tile(G[:c, :c].diagonal(), b)
+        w = np.column_stack([np.sqrt(center) * scale, counted / np.sqrt(times[:q] * copies[:q]) * scale[:, None]])
+        p = counted / (center + counted.sum(axis=1))[:, None]
+        problem = _InPoints(np.arange(b * c), w, p, own, squares, inner=inner)
+        V = problem.leading(min(dim, q + 1))
         x = problem.centered(V)
-        squares = np.einsum("cbk,cbk->cb", x, x @ inner)
-        some = squares > 0
-        x *= np.where(some, 1.0 / np.sqrt(np.where(some, squares, 1.0)), 0.0)[:, :, None]
-        Y = np.zeros((len(W), dim, n))  # points that span fewer directions have no extent in the others
-        Y[:, : x.shape[1]] = x @ G[:q, :n]
-        return Y
+        lengths = np.einsum("cbk,cbk->cb", x, problem.products(x))
+        lost = _BACKWARD * np.abs(x).sum(axis=2) ** 2 * inner.diagonal().max(initial=0.0)
+        some = lengths > np.maximum(lost, _ROUNDING * lengths.max(axis=1, keepdims=True))
+        x *= np.where(some, 1.0 / np.sqrt(np.where(some, lengths, 1.0)), 0.0)[:, :, None]
+        Y = np.zeros((b * c, dim, n))  # points that span fewer directions have no extent in the others
+        Y[:, : x.shape[1]] = problem.products(x, there[:q, :n], np.tile(here[:, :n], (b, 1)))
+        return Y.reshape(b, c, dim, n)
 
     return find
 
@@ -433,18 +441,43 @@ class _InPoints:
         Weights of the rows of Z, that of the evaluation point (√n_0 for n_0 points there) first.
     p : ndarray (c, k)
         Weights of the others in the mean.
+    own : ndarray (c, k)
+        Inner products of the evaluation point with the others.
+    squares : ndarray (c,)
+        And with itself.
     inner : ndarray (k, k)
-        G.
+        Those of the others.
     """
 
     rows: np.ndarray
     w: np.ndarray
     p: np.ndarray
+    own: np.ndarray
+    squares: np.ndarray
     _: KW_ONLY
     inner: np.ndarray
 
     def __getitem__(self, rows: np.ndarray) -> "_InPoints":
-        return replace(self, rows=self.rows[rows], w=self.w[rows], p=self.p[rows])
+        own = ("rows", "w", "p", "own", "squares")
+        return replace(self, **{name: getattr(self, name)[rows] for name in own})
+
+    def leading(self, dim: int) -> np.ndarray:
+        """Bases (c, dim, 1 + k) of the leading subspaces; where few points count, these are decomposed at once."""
+        k, counts = self.p.shape[1], (self.w[:, 1:] > _NO_SHARE).sum(axis=1)
+        V, many = np.zeros((len(counts), dim, 1 + k)), np.flatnonzero(counts > _FEW_NEIGHBORS)
+        for least, most in ((-1, _FEW_NEIGHBORS // 4), (_FEW_NEIGHBORS // 4, _FEW_NEIGHBORS)):
+            rows = np.flatnonzero((least < counts) & (counts <= most))
+            if not len(rows):
+                continue
+            places = np.zeros((len(rows), 1 + min(most, k)), dtype=int)
+            places[:, 1:] = 1 + np.argpartition(-self.w[rows, 1:], min(most, k) - 1, axis=1)[:, :most]
+            vectors = np.linalg.eigh(self[rows].matrices(places))[1][:, :, : -dim - 1 : -1].mT
+            V[rows[:, None, None], np.arange(vectors.shape[1])[:, None], places[:, None]] = vectors
+        if len(many):
+            some = replace(self[many], rows=np.arange(len(many)))
+            start = some.w * some.about_center(some.products(some.p[:, None]))[:, 0]
+            V[many] = _leading_subspaces(some, _start(start), dim)
+        return V
 
     def centered(self, U: np.ndarray) -> np.ndarray:
         """(I − p 1ᵀ) diag(w) u (c, b, k) without its entry at the evaluation point, where G is zero."""
@@ -456,20 +489,38 @@ class _InPoints:
         mean = (self.p[:, None, :] * y).sum(axis=2, keepdims=True)
         return np.concatenate([-mean, y - mean], axis=2)
 
+    def products(self, x: np.ndarray, inner: np.ndarray | None = None, own: np.ndarray | None = None) -> np.ndarray:
+        """x (c, b, k) times G about each evaluation point (c, b, n), with these points or, given theirs, with others."""
+        (c, b, _), inner, own = x.shape, self.inner if inner is None else inner, self.own if own is None else own
+        y = (x.reshape(c * b, -1) @ inner).reshape(c, b, -1)
+        total = x.sum(axis=2, keepdims=True)
+        y -= total * own[:, None, :]
+        y -= x @ self.own[:, :, None] - total * self.squares[:, None, None]
+        return y
+
     def product(self, Q: np.ndarray) -> np.ndarray:
-        c, b, _ = Q.shape
-        y = (self.centered(Q).reshape(c * b, -1) @ self.inner).reshape(c, b, -1)
-        return self.w[:, None, :] * self.about_center(y)
+        return self.w[:, None, :] * self.about_center(self.products(self.centered(Q)))
 
     def traces(self) -> np.ndarray:
-        means = self.p @ self.inner
+        means = self.products(self.p[:, None])[:, 0]
         mean = (means * self.p).sum(axis=1)
-        squares = self.inner.diagonal() - 2.0 * means + mean[:, None]
-        own, others = self.w[:, 0] ** 2 * mean, (self.w[:, 1:] ** 2 * squares).sum(axis=1)
-        return own + others + _ROUNDING * (self.w[:, 1:] ** 2 @ np.abs(self.inner.diagonal()))
+        about = self.inner.diagonal() - 2.0 * self.own + self.squares[:, None]
+        own, others = self.w[:, 0] ** 2 * mean, (self.w[:, 1:] ** 2 * (about - 2.0 * means + mean[:, None])).sum(axis=1)
+        return own + others + _ROUNDING * (self.w[:, 1:] ** 2 * np.abs(about)).sum(axis=1)
 
     def matrix(self, k: int) -> np.ndarray:
         return self[np.array([k])].product(np.eye(self.w.shape[1])[None])[0]
+
+    def matrices(self, places: np.ndarray) -> np.ndarray:
+        """All in full (c, m, m), over some of the entries (c, m), the evaluation point's first."""
+        near = places[:, 1:] - 1
+        own = np.take_along_axis(self.own, near, axis=1)
+        G, p = np.zeros((*places.shape, places.shape[1])), np.zeros(places.shape)
+        G[:, 1:, 1:] = self.inner[near[:, :, None], near[:, None]] - own[:, :, None] - own[:, None]
+        G[:, 1:, 1:] += self.squares[:, None, None]
+        p[:, 1:] = np.take_along_axis(self.p, near, axis=1)
+        means, w = G @ p[:, :, None], np.take_along_axis(self.w, places, axis=1)
+        return w[:, :, None] * w[:, None] * (G - means - means.mT + p[:, None] @ means)
 
 
 def _coordinates(across: np.ndarray, origin: np.ndarray, V: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:

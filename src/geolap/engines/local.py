@@ -18,7 +18,7 @@ from ..tangent import Moments, gram_finder, tangent_finder
 from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
 
-__all__ = ["Around", "directions_at_once", "metrics_around", "transitions"]
+__all__ = ["MOST_SPANNING", "Around", "directions_at_once", "metrics_around", "transitions"]
 
 # Weights processed at once (4 MiB: a share of a cache).
 _BATCH_ELEMENTS = 2**19
@@ -29,7 +29,7 @@ _FEW_DIMENSIONS = 24
 # Directions that are found at once there; more are rarely asked for.
 _AT_ONCE = 4
 # Points that span a tangent plane where there are no coordinates.
-_MOST_SPANNING = 500
+MOST_SPANNING = 500
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Around:
     multiplicity : ndarray (n,) or None
         Weights of the points; those of the points at the place of an evaluation point are in ``at_center`` already.
     inner : callable, optional
-        ``(rows, columns) → G``, inner products about the evaluation point, of which there is one, where there are no
-        coordinates.
+        ``(rows, columns) → G`` (c + q, c + n), inner products of the evaluation points and some others with them and some
+        others, where there are no coordinates.
     """
 
     origin: np.ndarray
@@ -187,21 +187,21 @@ def _by_products(around: Around, order: np.ndarray, dim: int) -> _Finder:
     assert around.inner is not None
     n = len(order)
     # The nearest points, and some of the others, each for several.
-    spanning = np.arange(n) if n <= _MOST_SPANNING else np.r_[: _MOST_SPANNING // 2, _MOST_SPANNING // 2 : n : _every(n)]
-    times = np.where(spanning < _MOST_SPANNING // 2, 1, _every(n))
+    spanning = np.arange(n) if n <= MOST_SPANNING else np.r_[: MOST_SPANNING // 2, MOST_SPANNING // 2 : n : _every(n)]
+    times = np.where(spanning < MOST_SPANNING // 2, 1, _every(n))
     copies = counts_of(weights_at(around.multiplicity, order[spanning]), len(spanning))
-    coordinates = gram_finder(around.inner(order[spanning], order), spanning, times, copies, dim)
+    G = around.inner(order[spanning], order)
+    coordinates = gram_finder(G, len(around.at_center), spanning, times, copies, dim)
 
     def find(W: np.ndarray, W2: np.ndarray, neighbors: np.ndarray, total: np.ndarray) -> _Metrics:
-        Y = coordinates(W[:, 0], np.repeat(around.at_center, len(W)), W2.shape[2])
-        return partial(_metrics, Y.reshape(*W.shape[:2], dim, -1))
+        return partial(_metrics, coordinates(W, around.at_center, W2.shape[2]))
 
     return find
 
 
 def _every(n: int) -> int:
     """Of the more distant points, one in how many spans a tangent plane."""
-    return max(1, -(-2 * n // _MOST_SPANNING) - 1)
+    return max(1, -(-2 * n // MOST_SPANNING) - 1)
 
 
 def _weight_batches(

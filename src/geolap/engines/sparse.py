@@ -20,7 +20,7 @@ from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..tangent import tangent_bases
 from ..threads import Scratch, checkpoint, in_order
 from .base import ExactEngine, LocalMetrics
-from .local import Around, metrics_around, transitions
+from .local import MOST_SPANNING, Around, metrics_around, transitions
 
 __all__ = ["SparseEngine"]
 
@@ -31,6 +31,9 @@ _GROUP = 8
 _FEW_STORED, _GROUP_OF_FEW, _HELD = 64, 64, 2**22
 # Points that a point may be joined with where distances between them are estimated.
 _MOST_JOINED = 300
+# Where points are farther apart than this share of all distances, inner products about any place keep enough digits; so many
+# points, known by their distances, are then processed together.
+_APART, _GROUP_BY_PRODUCTS = 1e-3, 32
 
 
 class SparseEngine(ExactEngine):
@@ -48,6 +51,9 @@ class SparseEngine(ExactEngine):
         self._points = points = as_points(X)
         self._X: np.ndarray | None = points.coordinates if isinstance(points, Distances) else points.box
         self._unit = points.unit
+        # Inner products, where all are needed and there are few.
+        few = isinstance(points, Distances) and points.whole and self._X is None and len(points) <= MOST_SPANNING
+        self._G = cast(Distances, points).products() if few else None
         self.multiplicity = points.multiplicity
         self._m = counts_of(points.multiplicity, len(points))
         if not sparse.issparse(pairs.sqdist):  # a sparse matrix would lose zeros
@@ -99,15 +105,22 @@ class SparseEngine(ExactEngine):
         steps, scratch = ladders(epsilons), Scratch()
         stored = np.diff(self._sqdist.indptr)[sample]
         few = (stored <= _FEW_STORED) & (self._X is not None)
+        together = np.full(len(sample), self._G is not None) & (self.nearest(sample) > _APART * self._unit)
 
         def of(group: np.ndarray) -> LocalMetrics:
             checkpoint()
             if few[group[0]]:
                 return self._metrics_of(sample[group], epsilons, density, dim)
+            if together[group[0]]:
+                return self._metrics_by_products(sample[group], steps, density, dim, scratch)
             return LocalMetrics.joined([self._metrics_at(i, steps, density, dim, scratch) for i in sample[group]], axis=0)
 
         numbers = len(bandwidths) * _FEW_STORED * (1 if self._X is None else self._X.shape[1])
-        kinds = (np.flatnonzero(few), max(1, min(_GROUP_OF_FEW, _HELD // numbers))), (np.flatnonzero(~few), _GROUP)
+        kinds = (
+            (np.flatnonzero(few), max(1, min(_GROUP_OF_FEW, _HELD // numbers))),
+            (np.flatnonzero(together), _GROUP_BY_PRODUCTS),
+            (np.flatnonzero(~few & ~together), _GROUP),
+        )
         groups = [rows[k : k + size] for rows, size in kinds for k in range(0, len(rows), size)]
         label = f"metrics at {len(bandwidths)} bandwidths"
         found = LocalMetrics.joined(list(in_order(of, groups, n_jobs=self._n_jobs, label=label)), axis=0)
@@ -161,4 +174,25 @@ class SparseEngine(ExactEngine):
         return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
 
     def _inner(self, i: int, others: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        return cast(Distances, self._points).inner(i, others[rows], others[columns])
+        """About x_i, whose own products are zero."""
+        return np.pad(cast(Distances, self._points).inner(i, others[rows], others[columns]), ((1, 0), (1, 0)))
+
+    def _metrics_by_products(
+        self, group: np.ndarray, steps: list[Ladder], density: np.ndarray, dim: int, scratch: Scratch
+    ) -> LocalMetrics:
+        """At points known by their distances, for several together."""
+        G, none = cast(np.ndarray, self._G), np.empty((0, 0))
+        sqdist, own = np.full((len(group), len(G)), np.inf), np.zeros((len(group), len(G)))
+        for k, i in enumerate(group):
+            entries = slice(self._sqdist.indptr[i], self._sqdist.indptr[i + 1])
+            columns, here = self._sqdist.indices[entries], self._at_center[entries]
+            sqdist[k, columns] = np.where(here, np.inf, self._sqdist.data[entries])
+            own[k, columns] = self._m[columns] * here
+
+        def inner(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+            return G[np.ix_(np.r_[group, rows], np.r_[group, columns])]
+
+        around = Around(
+            none, none, sqdist, density, own.sum(axis=1), own @ density, self._rho[group], self.multiplicity, inner
+        )
+        return metrics_around(around, steps, dim, cutoff=self._cutoff, scratch=scratch)
