@@ -29,7 +29,7 @@ PHASES = {
     "  row sums": ["engines.device.DeviceEngine.row_sums"],
     "  local metrics": ["engines.base.ExactEngine.local_metrics"],
     "    their moments": ["engines.device.DeviceEngine._metrics"],
-    "  neighborhoods": ["selectors.geometric_consistency.neighborhoods_at"],
+    "  neighborhoods": ["local_dimension.Surroundings.at"],
     "graph": ["estimators.base.build_graph", "estimators.base.landmark_graph"],
     "calibration": ["estimators.base.calibrated"],
     "components": ["estimators.maps.graph_components", "estimators.clusters.graph_components"],

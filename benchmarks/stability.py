@@ -74,7 +74,7 @@ def million():
     """The hourglass with a million points; ε̂ of all points is that with 4000 evaluation points."""
     header()
     X = hourglass(1_000_000)
-    whole = GeometricConsistency(n_sample=4000, working_dim=1, random_state=100).fit(X).bandwidth_
+    whole = GeometricConsistency(n_sample=4000, random_state=100).fit(X).bandwidth_
     row("hourglass, 1 000 000", X, range(8), whole)
 
 

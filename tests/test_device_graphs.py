@@ -8,7 +8,7 @@ import geolap
 from geolap.datasets import make_sphere, make_swiss_roll
 from geolap.engines import TiledEngine
 from geolap.graphs.graph import KernelGraph
-from geolap.local_dimension import neighborhoods_at
+from geolap.local_dimension import Surroundings
 from geolap.points import Points, on_device
 
 torch = pytest.importorskip("torch")
@@ -165,7 +165,7 @@ def test_neighborhoods_are_those_of_the_host(gpu, roll, params):
     params = params | ({"rho": np.random.default_rng(0).uniform(0.5, 2.0, len(roll))} if "rho" in params else {})
     sample = np.arange(0, len(roll), 20)
     ours, host = (
-        neighborhoods_at(points, sample, 2.0, TiledEngine(roll).row_sums, **params)
+        Surroundings(points, sample, TiledEngine(roll).row_sums, **params).at(2.0)
         for points in (Points.of(torch.tensor(roll), keep_device=True), Points.of(roll))
     )
     np.testing.assert_array_equal(ours.per_point, host.per_point)

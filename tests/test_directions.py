@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 from sklearn.datasets import make_swiss_roll as swiss_roll
 
@@ -11,7 +12,7 @@ import geolap
 from geolap import GeometricConsistency, Verdict
 from geolap.datasets import load_ssl_book, make_hourglass, make_sphere, make_torus
 from geolap.engines import make_engine
-from geolap.local_dimension import neighborhoods_at
+from geolap.local_dimension import Surroundings
 from geolap.local_pca import _leading_singular_values
 from geolap.points import Points
 
@@ -108,7 +109,7 @@ def test_neither_a_number_nor_auto_is_refused(name, value):
 def test_effective_and_spanning_neighbors_are_sums_of_weights():
     X = make_sphere(300, random_state=0).data
     points = Points.of(X)
-    found = neighborhoods_at(points, np.arange(300), 0.4, make_engine(points).row_sums)
+    found = Surroundings(points, np.arange(300), make_engine(points).row_sums).at(0.4)
     W = np.exp(-((X[:, None] - X) ** 2).sum(axis=2) / 0.4**2)
     assert found.effective == pytest.approx(np.median(W.sum(axis=1) ** 2 / (W**2).sum(axis=1)), rel=1e-6)
     assert found.spanning == pytest.approx(np.median((W**2).sum(axis=1) ** 2 / (W**4).sum(axis=1)), rel=1e-6)
@@ -201,3 +202,18 @@ def test_one_scan_serves_every_number_of_directions():
     curve = geolap.distortion(X, scanned, working_dim=2, sample=details["sample"][:100])
     columns = np.searchsorted(found.bandwidths, scanned)
     np.testing.assert_allclose(details["per_point"][:100, columns].mean(axis=0), curve.mean, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_votes_of_many_points_see_all_neighbors():
+    # Of neighborhoods of several hundred points, a sample of the columns would leave too few to tell two from three.
+    X = make_hourglass(300_000, noise=0.01, noise_dims=13, random_state=0).data
+    sample = np.arange(0, len(X), 7500)
+
+    def row_sums(bandwidths, targets):
+        sqdist = cdist(X[targets], X, "sqeuclidean")
+        return np.stack([np.exp(-sqdist / eps**2).sum(axis=1) - 1.0 for eps in bandwidths], axis=1)
+
+    found = Surroundings(Points.of(X), sample, row_sums).at(0.05)
+    assert (found.vote, found.directions) == (2, 2)
+    assert found.share > 0.8

@@ -12,7 +12,7 @@ import numpy as np
 
 from .distances import Metric, points_of
 from .engines import make_engine
-from .local_dimension import neighborhoods_at
+from .local_dimension import Surroundings
 from .local_pca import largest_gap, local_singular_values, vote
 from .neighborhoods import Neighborhoods
 from .search_range import search_grid
@@ -117,7 +117,7 @@ def intrinsic_dimension(
     eps, selection = resolve_bandwidth(points, bandwidth, random_state=random_state, n_jobs=n_jobs)
     sample = check_n_sample(n_sample, len(points), random_state, least=1)
     row_sums = make_engine(points, GraphSpec(n_jobs=n_jobs)).row_sums
-    return DimensionEstimate(neighborhoods_at(points, sample, eps, row_sums, max_dim=max_dim, n_jobs=n_jobs), selection)
+    return DimensionEstimate(Surroundings(points, sample, row_sums, max_dim=max_dim, n_jobs=n_jobs).at(eps), selection)
 
 
 def dimension_range(

@@ -15,7 +15,7 @@ from .engines import CellsEngine, Cost, engine_for, make_engine
 from .engines.cost import map_cost, selection_cost
 from .graphs.neighbors import search_seconds
 from .judgment import LOOKED_AT
-from .local_dimension import neighborhoods_at
+from .local_dimension import Surroundings
 from .points import Points
 from .search_range import search_grid
 from .selection import Selection
@@ -151,7 +151,7 @@ def _cells_seconds(engine: CellsEngine, points: Points, pilot: Selection, n_jobs
     directions, asked = pilot.details["working_dim"], min(len(pilot.details["sample"]), FEWER_SAMPLE)
     bandwidth = pilot.bandwidth * singer_factor(_PILOT, len(points), directions)
     begin = time.perf_counter()
-    neighborhoods_at(points, sample, bandwidth, engine.row_sums, n_jobs=n_jobs)
+    Surroundings(points, sample, engine.row_sums, n_jobs=n_jobs).at(bandwidth)
     look = (time.perf_counter() - begin) * LOOKED_AT / len(sample)
     chosen = int(np.abs(np.log(grid / bandwidth)).argmin())
     scans = 1 if directions == 1 else 2

@@ -6,7 +6,7 @@ import numpy as np
 
 from .engines import make_engine
 from .features import feature_remarks
-from .local_dimension import neighborhoods_at
+from .local_dimension import Surroundings
 from .points import Points
 from .selection import Selection
 from .sentences import Remark
@@ -23,7 +23,7 @@ def judged(selection: Selection, points: Points, *, n_jobs: int | None = None) -
     """The selection with the neighborhoods of some points at its bandwidth, over all pairs, and remarks on the data."""
     sample = check_n_sample(LOOKED_AT, len(points), 0)
     row_sums = make_engine(points, GraphSpec(n_jobs=n_jobs)).row_sums
-    there = neighborhoods_at(points, sample, selection.bandwidth, row_sums, n_jobs=n_jobs)
+    there = Surroundings(points, sample, row_sums, n_jobs=n_jobs).at(selection.bandwidth)
     return replace(selection, neighborhoods=there, remarks=remarks_on(points))
 
 

@@ -1,7 +1,7 @@
 """GC and GC⁻¹: the bandwidth at which the Laplacian's metric agrees with the data's, for the graph in question."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..evaluation import checked_problem
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..judgment import LOOKED_AT, remarks_on
 from ..least_distortion import least_distortion
-from ..local_dimension import neighborhoods_at
+from ..local_dimension import Surroundings
 from ..points import Points, spread_rows
 from ..selection import Selection
 from ..specification import GraphSpec, LocalScaleLike
@@ -152,15 +152,14 @@ class GeometricConsistency(BandwidthSelector):
             points.total,
             n_first=n_first,
             neighborhoods=cache(
-                partial(
-                    neighborhoods_at,
+                Surroundings(
                     points,
                     sample[spread_rows(len(sample), LOOKED_AT)],
-                    row_sums=problem.engine.row_sums,
+                    problem.engine.row_sums,
                     rho=None if skeleton.scale is None else skeleton.scale.rho,
                     most=skeleton.most_neighbors,
                     n_jobs=skeleton.spec.n_jobs,
-                )
+                ).at
             ),
             any_directions=self.working_dim == "auto",
             rule=self.rule,
