@@ -110,9 +110,27 @@ def test_classes_left_among_the_features_are_told(name):
     X, y = getattr(sets, f"load_{name}")(return_X_y=True)
     found = [remark for remark in feature_remarks(np.column_stack([X, y])) if remark.kind == "label"]
     assert [remark.feature for remark in found] == [X.shape[1]]
-    said = "values, all whole numbers, while most others have fractions: if it holds classes, it belongs in"
+    said = "values, at equal steps, while most others take more: if it holds classes, it belongs in"
     assert found[0].text == f"Feature {X.shape[1]} takes only {len(np.unique(y))} {said} y."
     assert in_shell(found[0]).endswith(f"{said} --labels.")
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_standardizing_hides_neither_row_numbers_nor_classes(ddof):
+    X, y = sets.load_iris(return_X_y=True)
+    table = np.column_stack([X, np.arange(150) + 1000, y])
+    table = (table - table.mean(axis=0)) / table.std(axis=0, ddof=ddof)
+    assert [remark for remark in kinds(table) if remark[0] in ("index", "label")] == [("index", 4), ("label", 5)]
+
+
+def test_a_matrix_of_distances_is_told():
+    X = normal()
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    assert kinds(D) == [("distances", None)]
+    assert kinds(X.T @ X) == kinds(np.triu(D)) == []
+    remark = feature_remarks(D)[0]
+    assert str(remark.text).endswith("set metric='precomputed'.")
+    assert in_shell(remark).endswith("set --metric precomputed.")
 
 
 def test_labels_of_two_classes_may_be_plus_and_minus_one():

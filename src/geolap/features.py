@@ -4,7 +4,8 @@ One look at the points as they were given, on no more rows and entries than a mo
 
 * one feature has nearly all of the variance, so its unit decides every distance;
 * a column counts the rows, or holds classes;
-* all values lie on a coarse grid, or many rows are copies.
+* all values lie on a coarse grid, or many rows are copies;
+* the table is a matrix of distances.
 
 Nothing is changed, and nothing is known for certain: whoever knows the data decides.
 """
@@ -24,8 +25,10 @@ _DOMINANT, _COPIES = 0.9, 0.05
 _CLASSES, _ROWS_EACH, _FRACTIONS = 20, 10, 0.75
 # Most values of each feature on a coarse grid.
 _COARSE = 10
-# Whole numbers are exact up to here.
-_EXACT = 2.0**53
+# Whole numbers are exact up to here; a standardized column is known to this share.
+_EXACT, _ROUNDING = 2.0**53, 1e-9
+# Most rows of a matrix that is asked whether it holds distances.
+_MOST_SQUARE = 5000
 
 
 def feature_remarks(X: np.ndarray) -> tuple[Remark, ...]:
@@ -51,7 +54,7 @@ def feature_remarks(X: np.ndarray) -> tuple[Remark, ...]:
         told = {*counts, *([] if label is None else [label])}
         remarks = [_index(columns, feature) for feature in counts]
         remarks += [] if label is None else [_label(columns, label)]
-        remarks += _dominant(columns, told) + _discrete(columns, n) + _duplicates(some)
+        remarks += _dominant(columns, told) + _discrete(columns, n) + _duplicates(some) + _distances(X)
     return tuple(remarks)
 
 
@@ -64,29 +67,42 @@ class _Columns:
         self.varies = low < high
         self.whole = (np.maximum(-low, high) <= _EXACT) & (np.rint(some) == some).all(axis=0)
         self.shares = _shares(some)
+        n, spread = len(some), some.std(axis=0)  # by n or n − 1
+        self.standard = (np.abs(some.mean(axis=0)) < _ROUNDING) & (spread > 1.0 - 1.0 / n) & (spread < 1.0 + _ROUNDING)
         first = np.sort(some[spread_rows(len(some), _FIRST)], axis=0)
         self.few = (np.diff(first, axis=0) > 0).sum(axis=0) < _CLASSES
+
+    @property
+    def _whole_steps(self) -> np.ndarray:
+        step = (self.some[1] - self.some[0]) / (self.rows[1] - self.rows[0])
+        return self.whole & (np.rint(step) == step)
 
     def values(self, feature: int) -> np.ndarray:
         """The different values of a column, ascending."""
         return np.unique(self.some[:, feature])
 
     def that_count_rows(self) -> list[int]:
-        """Columns of whole numbers at equal steps; none if all columns are so, as then they are the data."""
+        """Columns of whole numbers, or standardized, at equal steps; none if all are so, as then they are the data."""
         some, rows = self.some, self.rows
-        step = (some[1] - some[0]) / (rows[1] - rows[0])
-        possible = np.flatnonzero(self.varies & self.whole & (step != 0) & (np.rint(step) == step))
-        counts = [int(j) for j in possible if (some[:, j] - some[0, j] == step[j] * (rows - rows[0])).all()]
+        expected = some[0] + (some[-1] - some[0]) * ((rows - rows[0]) / (rows[-1] - rows[0]))[:, None]
+        even = (np.abs(some - expected) <= _ROUNDING * np.abs(some).max(axis=0)).all(axis=0)
+        counts = [int(j) for j in np.flatnonzero(self.varies & even & (self._whole_steps | self.standard))]
         return counts if len(counts) < self.varies.sum() else []
 
     def label(self) -> int | None:
-        """The one column of a few consecutive whole numbers, or of two, among columns with fractions."""
-        possible = np.flatnonzero(self.varies & self.whole & self.few)
+        """The one column of a few consecutive whole numbers, or of two, among columns with fractions; or standardized."""
+        possible = np.flatnonzero(self.varies & self.few & (self.whole | self.standard))
         others = self.varies.sum() - 1
-        if len(possible) != 1 or others < 1 or (self.varies & ~self.whole).sum() < _FRACTIONS * others:
+        if len(possible) != 1 or others < 1:
+            return None
+        plain = ~self.whole if self.whole[possible[0]] else ~self.few
+        if (self.varies & plain).sum() < _FRACTIONS * others:
             return None
         values = self.values(possible[0])
-        close = values[-1] - values[0] == len(values) - 1 or (len(values) == 2 and values[-1] - values[0] == 2)
+        if self.whole[possible[0]]:
+            close = values[-1] - values[0] == len(values) - 1 or (len(values) == 2 and values[-1] - values[0] == 2)
+        else:
+            close = np.ptp(np.diff(values)) < _ROUNDING
         return int(possible[0]) if close and len(values) <= min(_CLASSES, len(self.some) / _ROWS_EACH) else None
 
 
@@ -113,8 +129,8 @@ def _index(columns: _Columns, feature: int) -> Remark:
 
 def _label(columns: _Columns, feature: int) -> Remark:
     text = Sentence(
-        "Feature {feature} takes only {values} values, all whole numbers, while most others have fractions: if it holds "
-        "classes, it belongs in {labels|y}.",
+        "Feature {feature} takes only {values} values, at equal steps, while most others take more: if it holds classes, it "
+        "belongs in {labels|y}.",
         feature=feature,
         values=len(columns.values(feature)),
     )
@@ -162,6 +178,18 @@ def _discrete(columns: _Columns, n_points: int) -> list[Remark]:
         step=step,
     )
     return [Remark("discrete", text)]
+
+
+def _distances(X: np.ndarray) -> list[Remark]:
+    """Whether a square matrix is one of distances: symmetric, positive, with a diagonal of zeros."""
+    n, r = X.shape
+    if n != r or n > _MOST_SQUARE or np.diagonal(X).any() or X.min() < 0 or not np.array_equal(X, X.T):
+        return []
+    text = Sentence(
+        "The matrix is symmetric, with zeros on its diagonal, and was read as features: if it holds distances, set "
+        "{metric=precomputed}."
+    )
+    return [Remark("distances", text)]
 
 
 def _duplicates(some: np.ndarray) -> list[Remark]:
