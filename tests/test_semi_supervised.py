@@ -178,11 +178,17 @@ def test_sparse_kernels_classify_like_the_dense_one():
     ("y", "sentence"),
     [
         (None, r"requires y to be passed, but the target y is None"),
-        (np.full(120, -1), r"at least two classes; y has 0 class\(es\), all points are unlabeled .*: label points"),
-        (np.zeros(120, dtype=int), r"at least two classes; y has 1 class\(es\), .*0.*: label points of another class"),
+        (np.full(120, -1), r"at least two classes; all are unlabeled \(-1 means unlabeled\): label points of other"),
+        (
+            np.zeros(120, dtype=int),
+            r"at least two classes; all labeled ones are of class 0 .*: label points of other classes",
+        ),
         (np.zeros(7), r"y must have one entry for each of the 120 points; 7 were given: match them"),
         (np.linspace(0, 1, 120), r"Unknown label type: .*numbers with fractions were given: use LaplacianRegressor"),
-        (np.where(np.arange(120) < 60, -1, 1), r"y has 1 class\(es\), 1 \(-1 means unlabeled\): label points of another"),
+        (
+            np.where(np.arange(120) < 60, -1, 1),
+            r"all labeled ones are of class 1 \(-1 means unlabeled\): label points of other",
+        ),
         (np.array([1, "two"] * 60, dtype=object), r"Labels must be all words or all numbers; both were given"),
         (np.ma.masked_equal(np.arange(120) % 3, 0), r"y must be complete; a masked array was given: fill it with -1"),
         (np.zeros((120, 2)), r"y must have one dimension, one entry for each point; shape \(120, 2\) was given"),

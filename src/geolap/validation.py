@@ -157,7 +157,7 @@ def check_n_sample(n_sample: Any, n_points: int, random_state: Any, *, least: in
 
 
 def check_labels(y: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels (n,) as given, and which of them are known: −1, None, NaN and, among words, "-1" are not."""
+    """Labels (n,) as given, and which of them are known: −1, None, NaN and, among words, "-1" and empty ones are not."""
     y = _column(y, n_points)
     if y.dtype.kind == "f":
         known = ~np.isnan(y) & (y != -1)
@@ -177,10 +177,10 @@ def check_labels(y: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _is_missing(label: Any) -> bool:
-    """None, NaN, pandas' NA and NaT, −1 as a number and as a word."""
+    """None, NaN, pandas' NA and NaT, −1 as a number and as a word, and the empty word."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
-    return bool(label != label) or label in (-1, "-1", b"-1")
+    return bool(label != label) or label in (-1, "-1", b"-1", "", b"")
 
 
 def check_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -154,7 +154,7 @@ class _SmoothEstimator(GraphEstimator):
         if self.n_neighbors != "auto":
             return [self._build(data, y, n_landmarks=self.n_landmarks, always=known)]
         chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth == "gc"
-        both = chosen and not self._says_which_pairs(data) and data.shape[0] > 2 * NEIGHBORS
+        both = chosen and not self._says_which_pairs(data) and data.shape[0] > 2 * NEIGHBORS and not _piled(data)
         if not both:
             return [replace(self, n_neighbors=None)._build(data, y, n_landmarks=self.n_landmarks, always=known)]
         bandwidth = self.bandwidth
@@ -301,8 +301,8 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the points X (n_points, n_features) and their classes y (n_points,).
 
-        −1 marks an unlabeled point; so do None and NaN, and "-1" among words.  ``sample_weight`` (n_points,) says how many
-        points, and labels, each row stands for.
+        −1 marks an unlabeled point; so do None and NaN, and "-1" and "" among words.  ``sample_weight`` (n_points,) says how
+        many points, and labels, each row stands for.
 
         Returns
         -------
@@ -420,9 +420,9 @@ def _classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     names, index = check_classes(labels)
     if len(names) < 2:
         raise ValueError(
-            f"A classifier needs labeled points of at least two classes; y has {len(names)} class(es)"
-            f"{f', {names[0]}' if len(names) else ', all points are unlabeled'} (-1 means unlabeled): "
-            "label points of another class."
+            "A classifier needs labeled points of at least two classes; "
+            f"{f'all labeled ones are of class {names[0]}' if len(names) else 'all are unlabeled'} (-1 means unlabeled): "
+            "label points of other classes."
         )
     return names, index
 
@@ -446,3 +446,13 @@ def _fitted_sharpness(left_out: np.ndarray, index: np.ndarray, times: np.ndarray
         return -(times @ (smoothed * log_softmax(np.exp(log_sharpness) * left_out, axis=1)).sum(axis=1))
 
     return float(np.exp(minimize_scalar(loss, bounds=np.log(_SHARPNESS), method="bounded").x))
+
+
+def _piled(data: Points) -> bool:
+    """Whether most points have so many copies that these fill half of a list of neighbors."""
+    if isinstance(data, Distances) or not isinstance(data.given, np.ndarray):
+        return False
+    _, place, counts = np.unique(
+        data.given @ np.sin(1.0 + np.arange(data.shape[1])), return_inverse=True, return_counts=True
+    )
+    return bool(np.median(counts[place]) > NEIGHBORS / 2)
