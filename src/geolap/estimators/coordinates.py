@@ -469,17 +469,17 @@ def _about_steps(steps: Sequence[CoordinateSet], best: CoordinateSet | None, *, 
 
 
 def _about_first(s: int, untold: tuple[int, ...], told: np.ndarray) -> Sentence:
-    text = "The first {s} would not do: they tell {share:.0%} of coordinate {least}{more}."
-    more = f", and too little of {len(untold) - 1} more" if len(untold) > 1 else ""
+    text = "The first {s} are not enough: they explain {share:.0%} of coordinate {least}{more}."
+    more = f", and too little of {len(untold) - 1} other{'s' * (len(untold) > 2)}" if len(untold) > 1 else ""
     return Sentence(text, s=s, share=max(told[untold[0]], 0.0), least=untold[0] + 1, more=more)
 
 
 def _about_untold(step: CoordinateSet) -> str:
     least = step.untold[0]
-    several = f"and {len(step.untold) - 1} more " if len(step.untold) > 1 else ""
-    share = max(step.told[least], 0.0)
-    their, they_tell = ("their", "they tell") if len(step.coordinates) > 1 else ("its", "it tells")
-    return f"neighbors on {their} map differ in coordinate {least + 1} {several}({they_tell} {share:.0%} of it)"
+    others = len(step.untold) - 1
+    more = f", and too little of {others} other{'s' * (others > 1)}" if others else ""
+    they_explain = "they explain" if len(step.coordinates) > 1 else "it explains"
+    return f"{they_explain} only {max(step.told[least], 0.0):.0%} of coordinate {least + 1}{more}"
 
 
 def _numbered(columns: Sequence[int] | np.ndarray) -> str:

@@ -22,6 +22,7 @@ from ..graphs.entropy import spectral_entropy
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectrum
 from ..points import on_device
+from ..selection import UnresolvedWarning
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
 from ..shown import Plotted
@@ -81,6 +82,8 @@ _CANDIDATES = (20, 40, 80)
 _MOST_BESIDE = 100_000
 # Components of a graph, at most, for coordinates to be chosen, and points of one for it to have a choice of its own.
 _MOST_COMPONENTS, _FEWEST_POINTS = 200, 30
+# A coordinate is about outliers if this share of the points holds that share of its variance; not told of fewer points.
+_FEW, _NEARLY_ALL, _FEWEST = 0.02, 0.9, 100
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -140,6 +143,8 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         self.eigenvalues_, self._coordinates = self._coordinates_of(spectrum, loss, built.kernel)
         self._n_features_out = self.coordinates_.shape[-1]
         self.embedding_ = self._coordinates.astype(built.kernel.weights.dtype)
+        if self.n_graph_components_ == 1 and (few := _few_points(self._coordinates)) is not None:
+            warnings.warn(few, UnresolvedWarning, stacklevel=3)
         if built.landmarks is not None:
             self.embedding_ = self.transform(X)
         return self
@@ -384,3 +389,23 @@ class DiffusionMap(_SpectralMap):
         power = (1.0 - loss) ** int(self._time) if whole else np.maximum(1.0 - loss, 0.0) ** self._time
         coordinates = spectrum.vectors[:, 1:] * size[:, None] * (power[groups] if separate else power)
         return 1.0 - graph.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:], coordinates
+
+
+def _few_points(Y: np.ndarray) -> Sentence | None:
+    """What to say if a coordinate of the map Y (n, k) is about a few points and nothing else; None if none is."""
+    n, most = len(Y), max(1, int(_FEW * len(Y)))
+    squares = (Y - Y.mean(axis=0)) ** 2
+    total = squares.sum(axis=0)
+    held = np.partition(squares, n - most, axis=0)[n - most :].sum(axis=0)
+    single = np.flatnonzero(held > _NEARLY_ALL * total)
+    if n < _FEWEST or not len(single):
+        return None
+    return Sentence(
+        "Coordinates should vary over the data; {most} of {n} points hold {share:.0%} of the variance of {which}: "
+        "remove these outliers, or join nearest neighbors with equal weights ({n_neighbors=10} and a {bandwidth} far above "
+        "all distances).",
+        which=f"coordinate {single[0] + 1}",
+        most=most,
+        n=n,
+        share=float(held[single[0]] / total[single[0]]),
+    )
