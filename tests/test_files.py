@@ -310,7 +310,7 @@ def test_an_unknown_column_is_answered_with_the_nearest(tmp_path):
         ("t,a\n1,2020-01-01\n3,2020-01-02\n6,2020-01-03\n", "Column left out, times: 'a'."),
         ("t,a\n1,1+2j\n3,2+2j\n6,3+2j\n", "Column left out, complex numbers: 'a'."),
         ("x1,1,2\nx2,2,3\nx3,4,5\n", "The first line was read as data (--header if it names the columns)."),
-        ("# by hand\n1,2\n3,4\n6,6\n", "1 lines that begin with # were skipped."),
+        ("# by hand\n1,2\n3,4\n6,6\n", "1 line that begins with # was skipped."),
     ],
 )
 def test_whatever_is_decided_about_columns_is_said(text, note, tmp_path):
@@ -323,7 +323,7 @@ def test_whatever_is_decided_about_columns_is_said(text, note, tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a,b\n1,2\n3,x\n4,5\n5,6\n", "3 numbers and 1 other cells, first 'x' in row 2"),
+        ("a,b\n1,2\n3,x\n4,5\n5,6\n", "3 numbers and 1 other cell, first 'x' in row 2"),
         ("a,b\n1,2\n3\n4,5\n", "row 2 has 1 and others have 2"),
         ('a;b\n"1,234";2\n"5,678";3\n', "may be thousands or fractions"),
         ("a,b\n1,2\n3,\n4,5\n", "in row 2, column 'b' is missing"),
@@ -374,7 +374,7 @@ def test_text_far_down_a_column_is_found(tmp_path):
     lines = [f"{k % 7},{k % 5}" for k in range(30_000)]
     lines[20_000] = "3,oops"
     (tmp_path / "x.csv").write_text("a,b\n" + "\n".join(lines))
-    with pytest.raises(FileError, match="29999 numbers and 1 other cells, first 'oops' in row 20001"):
+    with pytest.raises(FileError, match="29999 numbers and 1 other cell, first 'oops' in row 20001"):
         read_table(tmp_path / "x.csv")
     table = read_table(tmp_path / "x.csv", labels="b")
     assert table.labels[20_000] == "oops"

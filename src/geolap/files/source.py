@@ -85,7 +85,7 @@ def located(path: str | PathLike[str], limits: Limits) -> Iterator[Source]:
         mode = place.stat().st_mode
     except (OSError, ValueError) as error:  # the latter for a zero byte in the name
         why = str(getattr(error, "strerror", None) or error).lower()
-        raise FileError(f"A file must be there to be read; {str(path)!r} is not ({why}): check its name.") from None
+        raise FileError(f"File {str(path)!r} cannot be opened ({why}): check its name.") from None
     if stat.S_ISFIFO(mode):
         with place.open("rb") as pipe, _spooled(name, pipe, limits) as source:
             yield source

@@ -201,7 +201,7 @@ def _one_of(wanted: str, every: dict[str, Column], name: str) -> str:
         return titles[int(wanted)]
     close = get_close_matches(wanted, titles[:10_000], 1)
     hint = f"did you mean '{close[0]}'?" if close else f"there is {listed(titles)}." if titles else "it has none."
-    raise FileError(f"{name} must have what is asked of it; it has no column '{wanted}': {hint}")
+    raise FileError(f"{name} has no column '{wanted}': {hint}")
 
 
 def _some_of(wanted: Iterable[str], every: dict[str, Column], name: str) -> list[str]:

@@ -124,7 +124,9 @@ def _text(source: Source, limits: Limits, skip_rows: int) -> tuple[bytes, list[s
         lines = [line for line in text.split(b"\n") if line.strip()]
         data = [line for line in lines if not line.startswith(b"#")]
         if len(data) < len(lines):
-            notes.append(f"{len(lines) - len(data)} lines that begin with # were skipped.")
+            n_comments = len(lines) - len(data)
+            which = "1 line that begins with # was" if n_comments == 1 else f"{n_comments} lines that begin with # were"
+            notes.append(f"{which} skipped.")
         text = b"\n".join(data)
     return text.lstrip(b"\n"), notes
 
@@ -168,7 +170,8 @@ def _column(title: str, words: Any, name: str, decimal: str) -> Column:
     if n_words >= n_numbers and n_words:
         return Column(words, held=_kind(first))
     if n_words:
-        found = f"'{title}' of {name} holds {n_numbers} numbers and {n_words} other cells, first {first[:30]!r} in row {row}"
+        others = "1 other cell" if n_words == 1 else f"{n_words} other cells"
+        found = f"'{title}' of {name} holds {n_numbers} numbers and {others}, first {first[:30]!r} in row {row}"
         above = "skip the lines above the names of columns with --skip-rows, " if row == 1 else ""
         advice = f"correct it, {above}or leave it out with --drop '{title}'"
         return Column(words, fault=f"A column must hold numbers or text; {found}: {advice}.")
