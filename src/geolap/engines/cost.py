@@ -87,8 +87,8 @@ def selection_memory(engine: str, n: float, r: int) -> float:
 
 
 def neighbor_entries(n: int, n_neighbors: int) -> float:
-    """Entries of a nearest-neighbor graph, assuming that half of all neighbors are mutual."""
-    return 1.5 * n * n_neighbors
+    """Entries of a nearest-neighbor graph, assuming that two in three neighbors are mutual."""
+    return 4 / 3 * n * n_neighbors
 
 
 def graph_memory(entries: float) -> float:
@@ -129,8 +129,9 @@ def map_cost(
     assert n_neighbors is not None
     entries = neighbor_entries(n, n_neighbors)
     first = _seconds(n * (500 * r + 400 * n_neighbors), n_jobs) if known is None else known
-    seconds = first + _seconds(entries * (_SCANNED * 5 + 1700), n_jobs)
-    return Cost("neighbors", graph_memory(entries) + 40.0 * n * r + 1000.0 * n, seconds, available_memory())
+    seconds = first + _seconds(entries * (_SCANNED * 5 + 1950), n_jobs)
+    memory = graph_memory(entries) + 25.0 * entries + 40.0 * n * r + 1000.0 * n  # coarse levels beside the graph
+    return Cost("neighbors", memory, seconds, available_memory())
 
 
 def _seconds(work: float, n_jobs: int) -> float:

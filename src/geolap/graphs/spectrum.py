@@ -59,6 +59,8 @@ _WANTED, _ACCEPTED = 1e-9, 1e-6
 # it finds sooner than Lanczos, and how many where cells are its coarse level.
 _WANTED_OF_LOBPCG, _ACCEPTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 1e-7, 50_000, 15
 _PAIRS_FOR_CELLS = 10
+# Columns that are renumbered at once.
+_RENUMBERED = 2**22
 # Vectors that Lanczos holds, at least; and restarts, the fewer where a matrix is small enough to be factorized instead.
 _BASIS = 60
 _RESTARTS, _FEW_RESTARTS = 3000, 30
@@ -450,7 +452,9 @@ def _reordered(B: sparse.csr_array, order: np.ndarray) -> sparse.csr_array:
     rank = np.empty(len(order), dtype=B.indices.dtype)
     rank[order] = np.arange(len(order), dtype=rank.dtype)
     R = B[order]
-    return sparse.csr_array((R.data.astype(float, copy=False), rank[R.indices], R.indptr), shape=B.shape)
+    for k in range(0, R.nnz, _RENUMBERED):
+        R.indices[k : k + _RENUMBERED] = rank[R.indices[k : k + _RENUMBERED]]
+    return sparse.csr_array((R.data.astype(float, copy=False), R.indices, R.indptr), shape=B.shape)
 
 
 @contextmanager
