@@ -41,7 +41,7 @@ class Verdict(Told):
         "The scale of nearest neighbors: good for kernels and labels, but maps, lengths, dimension and eigenvalues are not "
         "resolved. For a map, join nearest neighbors ({n_neighbors=10}) with a bandwidth that varies ({local_scale=7})."
     )
-    NOT_FOUND = Sentence("Not found: nothing tells that this bandwidth suits the data.")
+    NOT_FOUND = Sentence("Not found: nothing indicates that this bandwidth suits the data.")
 
 
 # The verdict where nearest neighbors are joined already.
@@ -56,8 +56,8 @@ class Status(Told):
 
     INTERIOR = Sentence("A clear minimum inside the searched range.")
     SEVERAL = Sentence(
-        "Several minima are nearly as good: the data has more than one scale, and the choice between them is close. Look at "
-        "all of them."
+        "Several minima are nearly as good: the choice between them is close, and the data may have more than one scale. "
+        "Look at all of them."
     )
     LOWER_ELSEWHERE = Sentence(
         "A clear minimum, but the curve is lower still at an end of the searched range, where nothing turns. Look at the "
@@ -86,7 +86,7 @@ class Status(Told):
         "The singular values never turn on one side, so the range of scales has no limit there; the end of the searched "
         "range stands in for it. Try another K."
     )
-    RULE = Sentence("A rule of thumb: it minimizes nothing, so nothing tells how good it is.")
+    RULE = Sentence("A rule of thumb: it minimizes nothing, so nothing says how good it is.")
 
 
 # Where the search ended at a minimum.
