@@ -285,6 +285,14 @@ def test_what_is_no_matrix_of_distances_is_refused(D, sentence):
         geolap.GeometricConsistency(metric="precomputed").fit(D)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_rounding_on_the_diagonal_is_zero(kind):
+    exact, rounded = (
+        geolap.distortion(kind(BASE + own * np.eye(30)), [0.5], metric="precomputed").per_point for own in (0.0, 1e-7)
+    )
+    np.testing.assert_allclose(rounded, exact, rtol=1e-6)
+
+
 def test_a_metric_that_fails_is_named(torus):
     def broken(a, b):
         raise RuntimeError("no such atom")

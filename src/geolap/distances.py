@@ -56,6 +56,8 @@ _HELD, _SOME_ROWS = 2**22, 200
 _ROUNDING = 1e-12
 # The square of a distance, over those of the rows' lengths, below which sparse rows count as equal: it is rounding.
 _SAME = 1e-14
+# A distance from a point to itself, as a share of the largest, that is rounding: nearest-neighbor searches leave such.
+_OWN = 1e-6
 # The share of the known distances between neighbors that the farthest are beyond.
 _FAR = 0.8
 # Points whose triangles are looked at, by which factor the inequality must be broken, and in which share of them.
@@ -533,10 +535,10 @@ def _checked_matrix(D: Any) -> Any:
             "Distances must be zero from a point to itself; the largest entries are on the diagonal, as those of "
             "similarities: pass distances, for instance np.sqrt(2 - 2 * S) of similarities S up to 1."
         )
-    if own.max() > 1e-8 * largest:
+    if own.max() > _OWN * largest:
         raise ValueError(
             f"Distances must be zero from a point to itself; the diagonal holds {own.max():.4g}, first at row "
-            f"{int((own > 1e-8 * largest).argmax())}: set it to zero if you mean that."
+            f"{int((own > _OWN * largest).argmax())}: set it to zero if you mean that."
         )
     if sparse.issparse(D):
         return D

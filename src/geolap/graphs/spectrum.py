@@ -59,6 +59,8 @@ _WANTED, _ACCEPTED = 1e-9, 1e-6
 # it finds sooner than Lanczos, and how many where cells are its coarse level.
 _WANTED_OF_LOBPCG, _ACCEPTED_OF_LOBPCG, _POINTS_FOR_LOBPCG, _PAIRS_FOR_LOBPCG = 1e-8, 1e-7, 50_000, 15
 _PAIRS_FOR_CELLS = 10
+# Entries of a vector that differ by no more than this share are as large: symmetries make such; rounding must not decide.
+_AS_LARGE = 1e-6
 # Columns that are renumbered at once.
 _RENUMBERED = 2**22
 # Vectors that Lanczos holds, at least; and restarts, the fewer where a matrix is small enough to be factorized instead.
@@ -674,6 +676,8 @@ def _fixed_basis(mu: np.ndarray, vectors: np.ndarray, rounding: float) -> np.nda
 
 
 def _with_signs(vectors: np.ndarray) -> np.ndarray:
-    """Signs such that the entry of largest magnitude is positive."""
-    largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
+    """Signs such that the entry of largest magnitude is positive, the first of those that are as large but for rounding."""
+    sizes = np.abs(vectors)
+    first = np.argmax(sizes >= (1.0 - _AS_LARGE) * sizes.max(axis=0), axis=0)
+    largest = vectors[first, np.arange(vectors.shape[1])]
     return vectors * np.where(largest < 0, -1.0, 1.0)
