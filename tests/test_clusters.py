@@ -121,6 +121,15 @@ def test_a_small_part_far_away_is_the_first_of_two_clusters():
     assert two.n_outliers_ == 0
 
 
+def test_small_parts_far_away_are_a_cluster_if_they_would_be_one_together():
+    rng = np.random.default_rng(0)
+    far = [place + 0.3 * rng.standard_normal((n, 2)) for place, n in (((20.0, 0.0), 40), ((20.0, 5.0), 25))]
+    X = np.vstack([rng.standard_normal((1200, 2)), *far])
+    found = LaplacianClustering(2, random_state=0).fit(X)
+    np.testing.assert_array_equal(found.labels_, np.repeat([0, 1], [1200, 65]))
+    assert found.n_outliers_ >= 25
+
+
 def test_outliers_are_clusters_if_that_is_asked_for():
     X, _ = three_blobs()
     far = np.array([[40.0, 0.0], [40.1, 0.0], [40.0, 0.1]])

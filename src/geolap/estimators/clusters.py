@@ -22,7 +22,8 @@ out, the mean of φ takes the place of its maximum (Kolev & Mehlhorn 2016), for 
 Sparse places make small parts that hang on by a thread, or by none.  These are no clusters: a cluster holds at least a tenth
 of an equal share of the points, duplicates counted once; more parts are made until there are k such, and the others go where
 most of their neighbors are.  But where k are asked for, parts that are joined with nothing come first, however small, if
-there are no more than k of more points than a neighborhood has.
+there are no more than k of more points than a neighborhood has; and if there are more, the largest of them until those left
+out hold less than a cluster must.
 
 Copies of a point would fill its list of neighbors and join it with nothing else.  So they are one point, of their weight
 together.
@@ -293,14 +294,17 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     def _core(self, graph: KernelGraph, places: np.ndarray, k: int | None) -> tuple[np.ndarray, KernelGraph, float]:
         """The points in components that are large enough for a cluster, their graph, and what is enough, by `min_share`.
 
-        Where so many clusters are asked for that every component of some size may be one, these are.
+        Where so many clusters are asked for that every component of some size may be one, these are; and where the others
+        together would be enough for a cluster, the largest of them are, until they are not.
         """
         n, components = graph.n_points, graph_components(graph)
         sizes = np.bincount(components, places)
-        enough = self.min_share * places.sum() / (k or self.max_clusters)
-        some = sizes[sizes > NEIGHBORS]
+        least = enough = self.min_share * places.sum() / (k or self.max_clusters)
+        some = np.sort(sizes[sizes > NEIGHBORS])
         if k is not None and 1 < len(some) <= k:
-            enough = min(enough, some.min())
+            enough = min(enough, some[0])
+        while k is not None and (smaller := some[some < enough]).size and sizes[sizes < enough].sum() >= least:
+            enough = smaller[-1]
         core = np.flatnonzero(sizes[components] >= enough)
         if len(core) == n or len(core) < max(k or 0, 3):
             return np.arange(n), graph, enough
