@@ -23,6 +23,7 @@ __all__ = [
     "Graph",
     "Labels",
     "Output",
+    "PerPoint",
     "Plot",
     "Reading",
     "Report",
@@ -53,6 +54,9 @@ Labels = Annotated[
     str | None, option("A column or array of the file, not used as a feature; classes for cv.", metavar="COLUMN")
 ]
 Output = Annotated[str, option("Where to write: .csv, .tsv, .npy, .npz, .parquet; - is standard output.", "--output", "-o")]
+PerPoint = Annotated[
+    str | None, option("Where to write: .csv, .tsv, .npz, .parquet; - is standard output.", "--output", "-o")
+]
 Plot = Annotated[str | None, option("Draw the map: .png, .pdf or .svg.", metavar="OUT.png")]
 Report = Annotated[str | None, option("Write a page with curves, maps and explanations.", metavar="OUT.html")]
 
