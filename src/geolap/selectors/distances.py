@@ -38,10 +38,7 @@ class MedianDistance(BandwidthSelector):
         Distances from this many random points to all others count, or where that would be more than 17 million to a random
         part of the others; None takes all pairs.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------
@@ -98,10 +95,7 @@ class NeighborDistance(BandwidthSelector):
     n_sample : int or None, default 1000
         The average runs over this many random points; None takes all.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------

@@ -16,18 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from ..engines import make_engine
 from ..kernel import Ladder, gaussian, ladder_weights, ladders
 from ..laplacian import transition
-from ..multiplicity import own_weight, weights_at
+from ..multiplicity import own_weight
 from ..points import Points, in_unit, spread_rows
 from ..search import Curve, refine
-from ..search_range import search_grid
 from ..selection import Selection
-from ..specification import GraphSpec
 from ..threads import checkpoint, in_order
 from ..validation import check_n_sample, check_random_state
-from .base import BandwidthSelector, least_of
+from .base import BandwidthSelector, least_of, searched_by
 
 __all__ = ["Semigroup"]
 
@@ -46,10 +43,7 @@ class Semigroup(BandwidthSelector):
     n_sample : int or None, default 200
         Number of random rows that are compared; None takes all.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------
@@ -71,7 +65,7 @@ class Semigroup(BandwidthSelector):
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
-        engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
+        engine, grid, weights = searched_by(points, sample, self.n_jobs)
 
         def errors(bandwidths: np.ndarray) -> np.ndarray:
             both = np.concatenate([bandwidths, np.sqrt(2.0) * bandwidths])
@@ -79,8 +73,6 @@ class Semigroup(BandwidthSelector):
             epsilons = in_unit(bandwidths, points.unit)
             return semigroup_errors(points, sample, epsilons, degrees, most_columns=_COLUMNS, n_jobs=self.n_jobs)
 
-        weights = weights_at(points.multiplicity, sample)
-        grid = search_grid(engine, engine.nearest(sample), points.total, weights)
         curve = refine(Curve(grid, errors(grid), weights), errors, sparing=len(points) > _MANY)
         return least_of(curve, "semigroup", random_state=random_state, ends=False)
 
