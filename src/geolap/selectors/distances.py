@@ -124,7 +124,9 @@ class NeighborDistance(BandwidthSelector):
         k = min(self.n_neighbors, int(points.total) - 1)
         most = min(4 * k, int(points.total) - 1)
         groups = np.array_split(sample, -(-len(sample) // _ROWS))
-        search = _search_of(points, most)
+        search = None
+        if not isinstance(points, Distances):
+            search = heard(NearestNeighbors(n_neighbors=_places(points, most)).fit, points.box)
         found = in_order(lambda rows: _to_nearest(points, rows, most, search), groups, n_jobs=self.n_jobs, label="neighbors")
         distances = np.concatenate(list(found)) * points.unit
         weights = weights_at(points.multiplicity, sample)
@@ -155,12 +157,6 @@ def _places(points: Points, most: int) -> int:
     """Places that hold a point and its nearest others."""
     m = points.multiplicity
     return most + 1 if m is None else min(int(np.ceil((most + 1) / min(m.min(), 1.0))), len(points))
-
-
-def _search_of(points: Points, most: int) -> NearestNeighbors | None:
-    if isinstance(points, Distances):
-        return None
-    return heard(NearestNeighbors(n_neighbors=_places(points, most)).fit, points.box)
 
 
 def _to_nearest(points: Points, sample: np.ndarray, most: int, search: NearestNeighbors | None) -> np.ndarray:
