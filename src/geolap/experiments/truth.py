@@ -163,12 +163,11 @@ def truth(*, quick: bool = False, random_state: int = 0) -> Study:
 
 def draw(manifold: Manifold, density: str, noise: float, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Observed points (n, r), and the same points without noise (n, ambient_dim)."""
-    rng = check_random_state(seed)
-    if density == "uniform":
-        sample = manifold.make(n, noise, NOISE_DIMS, rng)
-        return sample.data, sample.clean[:, : manifold.ambient_dim]
-    sample = manifold.make(4 * n, noise, NOISE_DIMS, rng)
+    rng, uniform = check_random_state(seed), density == "uniform"
+    sample = manifold.make(n if uniform else 4 * n, noise, NOISE_DIMS, rng)
     clean = sample.clean[:, : manifold.ambient_dim]
+    if uniform:
+        return sample.data, clean
     weight = 1.0 + UNEVENNESS * clean[:, 0] / np.abs(clean[:, 0]).max()
     kept = np.flatnonzero(rng.uniform(0.0, 1.0 + UNEVENNESS, 4 * n) < weight)[:n]
     return sample.data[kept], clean[kept]

@@ -79,8 +79,7 @@ class MedianDistance(BandwidthSelector):
                 "remove duplicate points or use another method."
             )
         share = np.arange(1, 100) / 100
-        bandwidths, first = np.unique(quantile_of(distances, share, weights), return_index=True)
-        return _rule_of_thumb(bandwidth, bandwidths[bandwidths > 0], np.abs(share - 0.5)[first][bandwidths > 0], "median")
+        return _rule_of_thumb(bandwidth, quantile_of(distances, share, weights), np.abs(share - 0.5), "median")
 
 
 @dataclass(eq=False, repr=False)
@@ -137,10 +136,7 @@ class NeighborDistance(BandwidthSelector):
                 f"The distance to neighbor {k} must be positive to serve as a bandwidth; it is 0: remove duplicate points "
                 "or raise n_neighbors."
             )
-        bandwidths, first = np.unique(typical, return_index=True)
-        scores = np.abs(np.arange(1, most + 1) - k)[first].astype(float)
-        positive = bandwidths > 0
-        return _rule_of_thumb(float(typical[k - 1]), bandwidths[positive], scores[positive], "knn")
+        return _rule_of_thumb(float(typical[k - 1]), typical, np.abs(np.arange(1.0, most + 1) - k), "knn")
 
 
 def _of_pairs(points: Points, rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -177,12 +173,8 @@ def _to_nearest(points: Points, sample: np.ndarray, most: int, search: NearestNe
 
 
 def _rule_of_thumb(bandwidth: float, bandwidths: np.ndarray, scores: np.ndarray, method: str) -> Selection:
-    return Selection(
-        bandwidth=bandwidth,
-        bandwidths=bandwidths,
-        scores=scores,
-        minima=(),
-        interval=None,
-        status=Status.RULE,
-        method=method,
-    )
+    """The selection with a curve of the bandwidths that are positive, each once."""
+    kept, first = np.unique(bandwidths, return_index=True)
+    scores = scores[first][kept > 0]
+    kept = kept[kept > 0]
+    return Selection(bandwidth, kept, scores, minima=(), interval=None, status=Status.RULE, method=method)
