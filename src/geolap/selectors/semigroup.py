@@ -10,7 +10,6 @@ References
 Shan & Daubechies, Diffusion maps: using the semigroup property for parameter tuning, arXiv:2203.02867.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +100,8 @@ def semigroup_errors(
 
     def of(ladder: Ladder) -> np.ndarray:
         found = np.zeros((len(ladder.columns), len(sample), len(columns)))
-        own = [gaussian(from_sample, eps) @ density[:, column] for column, eps in _steps(ladder)]
+        rungs = list(zip(ladder.columns, ladder.bandwidths, strict=True))
+        own = [gaussian(from_sample, eps) @ density[:, column] for column, eps in rungs]
         for block in np.array_split(np.arange(n), -(-n // _ROWS)):
             sqdist = points.sqdist(block)
             weights = ladder_weights(sqdist, ladder, np.empty_like(sqdist))
@@ -110,7 +110,7 @@ def semigroup_errors(
                 v = density[:, column]
                 once = W[:, sample].T * v[block] / sums[:, None]  # W is symmetric
                 twice += (once / (W @ v)) @ W[:, columns]
-        for twice, (column, eps) in zip(found, _steps(ladder), strict=True):
+        for twice, (column, eps) in zip(found, rungs, strict=True):
             wide = transition(gaussian(from_sample, np.sqrt(2.0) * eps), density[:, m + column])
             twice *= density[columns, column]
             twice -= wide[:, columns]
@@ -120,7 +120,3 @@ def semigroup_errors(
     for ladder, found in zip(steps, in_order(of, steps, n_jobs=n_jobs, label=f"semigroup at {m} bandwidths"), strict=True):
         errors[:, ladder.columns] = found.T
     return errors
-
-
-def _steps(ladder: Ladder) -> Iterable[tuple[int, float]]:
-    return zip(ladder.columns, ladder.bandwidths, strict=True)

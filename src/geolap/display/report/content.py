@@ -286,9 +286,8 @@ def _known_health(selection: Selection) -> HealthCurve | None:
         n_points=round(float(quantile_of(effective[:, -1], 0.5, scanned) / share[-1])),
         components=None,
         largest_component=None,
-        isolated=np.average(
-            effective < 1.0002, axis=0, weights=scanned
-        ),  # neighbors of weight 1e-4 together: none within 3ε
+        # Neighbors of weight 1e-4 together: none within 3ε.
+        isolated=np.average(effective < 1.0002, axis=0, weights=scanned),
         effective_neighbors=quantile_of(effective, (0.0, 0.25, 0.5, 0.75, 1.0), scanned).T,
     )
 
