@@ -118,14 +118,12 @@ class Spoken:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "fit" in vars(cls):
-            cls.fit = _spoken(vars(cls)["fit"])  # type: ignore[attr-defined]
+        fit = vars(cls).get("fit")
+        if fit is not None:
 
+            @wraps(fit)
+            def told(self: Any, *args: Any, **kwargs: Any) -> Any:
+                with aloud(self.verbose):
+                    return fit(self, *args, **kwargs)
 
-def _spoken(fit: Any) -> Any:
-    @wraps(fit)
-    def told(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with aloud(self.verbose):
-            return fit(self, *args, **kwargs)
-
-    return told
+            cls.fit = told  # type: ignore[attr-defined]

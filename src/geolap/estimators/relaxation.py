@@ -19,7 +19,7 @@ import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import combinations, islice
+from itertools import combinations
 from numbers import Integral
 from typing import Any
 
@@ -268,18 +268,17 @@ def _on(device: Any) -> tuple[Callable[[np.ndarray], Any], Callable[[sparse.csr_
 
 def _start(Y: np.ndarray, s: int, frames: Frames, device: Any) -> tuple[_Moving, tuple[int, ...]]:
     """The map in s coordinates of Y, the first among them, from which the loss falls lowest, and which these are."""
-    sets = combinations(range(1, Y.shape[1]), s - 1)
-    starts = []
-    for others in islice(sorted(sets, key=sum), _STARTS):
-        moving = _Moving(Y[:, [0, *others]], frames, device)
-        if Y.shape[1] == s:
-            return moving, tuple(range(s))
-        ahead = _Moving(Y[:, [0, *others]], frames, device)
+    others = sorted(combinations(range(1, Y.shape[1]), s - 1), key=sum)[:_STARTS]
+
+    def ahead(coordinates: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
+        moving = _Moving(Y[:, list(coordinates)], frames, device)
         for _ in range(_TRIED):
-            ahead.step()
-        starts.append((ahead.losses[-1], (0, *others), moving))
-    _, coordinates, moving = min(starts, key=lambda start: start[:2])
-    return moving, coordinates
+            moving.step()
+        return moving.losses[-1], coordinates
+
+    sets = [(0, *more) for more in others]
+    coordinates = min(sets, key=ahead) if len(sets) > 1 else sets[0]
+    return _Moving(Y[:, list(coordinates)], frames, device), coordinates
 
 
 def _scaled(Y: np.ndarray, s: int, frames: Frames) -> np.ndarray:

@@ -262,14 +262,11 @@ def _summary(errors: list[Record], by: str | None = None, **statistics: Callable
 
 def _optimum(errors: list[Record]) -> list[Record]:
     """Median of ε̂ divided by the best ε, for each rule and error."""
-
-    def median(rows: list[Record]) -> float:
-        return float(np.median(column(rows, "bandwidth") / column(rows, "best_bandwidth")))
-
-    return [
-        {"rule": rule, **{error: median(where(errors, rule=rule, error_of=error)) for error in ERRORS}}
-        for rule in distinct(errors, "rule")
-    ]
+    rows: list[Record] = [{"rule": rule} for rule in distinct(errors, "rule")]
+    for row, error in product(rows, ERRORS):
+        own = where(errors, rule=row["rule"], error_of=error)
+        row[error] = float(np.median(column(own, "bandwidth") / column(own, "best_bandwidth")))
+    return rows
 
 
 def _claims(tables: dict[str, list[Record]]) -> tuple[Claim, ...]:
