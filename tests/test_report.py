@@ -290,10 +290,10 @@ def test_the_map_of_the_paper_stands_beside_that_of_another_default_graph(wine, 
 @pytest.mark.slow
 def test_clusters_are_those_that_the_estimator_finds(wine, wine_report):
     found, estimator = wine_report.clusters, geolap.LaplacianClustering(random_state=0)
-    np.testing.assert_array_equal(found.labels, estimator.fit_predict(wine[0]))
+    np.testing.assert_array_equal(found.found.labels_, estimator.fit_predict(wine[0]))
     page = page_of(wine_report, version="1")
     assert f"<p>{estimator.n_clusters_} clusters. {estimator.status_}" in page
-    assert f"0 ({np.bincount(found.labels)[0]})" in page
+    assert f"0 ({np.bincount(found.found.labels_)[0]})" in page
     assert "The graph joins each point with its 10 nearest neighbors, with local scales, and is connected." in page
     given = clusters_of(wine[0], wine_report.maps, 0, geolap.LaplacianClustering(5, random_state=0).fit(wine[0]))
     assert "<p>5 clusters. The number of clusters is as given." in page_of(replace(wine_report, clusters=given), version="1")

@@ -6,7 +6,6 @@ Nothing is loaded before it is used (PEP 562), so that ``import geolap`` and ``g
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import shown
 from .choices import RULES
 
 __version__ = "0.1.0"
@@ -119,12 +118,6 @@ else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = value
         return value
-
-
-# Displays know results; results ask for them through this door.
-shown.plots.found_in("geolap.display.plots")
-shown.cards.found_in("geolap.display.notebook")
-shown.pages.found_in("geolap.display.report")
 
 
 def __dir__() -> list[str]:

@@ -86,13 +86,12 @@ def select(
     >>> adata.uns["geolap"]["status"]
     'interior'
     """
-    X, origin = _representation(adata, use_rep, n_pcs)
+    X, weights, origin = _representation(adata, use_rep, n_pcs, sample_weight)
     given = dict(params)
     if neighbors_key is not None:
         check_choice("with neighbors_key the method", method, ("gc",))
         given["neighbors"] = _distances(adata, neighbors_key)
-    found = select_bandwidth(X, method, sample_weight=_weights(adata, sample_weight), **given)
-    origin |= _told_weights(sample_weight)
+    found = select_bandwidth(X, method, sample_weight=weights, **given)
     adata.uns[key_added] = _record(found, {**origin, "neighbors_key": neighbors_key, **params})
 
 
@@ -141,15 +140,8 @@ def selection(adata: "AnnData", key: str = "geolap") -> Selection:
 
 def _neighborhoods(record: Mapping[str, Any]) -> Neighborhoods:
     """Neighborhoods without what single points said."""
-    numbers: dict[str, Any] = {
-        name: float(record[name]) for name in ("bandwidth", "effective", "spanning", "growth", "likelihood", "share")
-    }
-    return Neighborhoods(
-        **numbers,
-        uneven=(float(record["uneven"][0]), float(record["uneven"][1])),
-        vote=int(record["vote"]),
-        most=int(record["most"]) if "most" in record else None,
-    )
+    told = {name: np.asarray(value).tolist() for name, value in record.items()}
+    return Neighborhoods(**told | {"uneven": tuple(told["uneven"])})
 
 
 def neighbors(
@@ -193,7 +185,7 @@ def neighbors(
     >>> adata.obsp["distances"].nnz
     7500
     """
-    X, origin = _representation(adata, use_rep, n_pcs)
+    X, _, origin = _representation(adata, use_rep, n_pcs)
     distances = sparse.csr_matrix(nearest_distances(points_of(X), n_neighbors))
     distances.sort_indices()
     graph: dict[str, Any] = {"local_scale": local_scale, "random_state": random_state}
@@ -262,20 +254,16 @@ def embed(
     (500, 2)
     """
     check_choice("method", method, tuple(_MAPS))
-    X, origin = _representation(adata, use_rep, n_pcs)
-    _check_known(f"Method {method!r}", _MAPS[method], params)
-    origin |= _told_weights(sample_weight)
-    told = {**origin, "neighbors_key": neighbors_key, "n_components": n_components, **params}
-    model = _MAPS[method](n_components, **(params | _joined(adata, neighbors_key)))
-    model.fit(X, sample_weight=_weights(adata, sample_weight))
-    record = _record_of(adata, key_added, model.selection_, told)
+    points = _representation(adata, use_rep, n_pcs, sample_weight)
+    own, what = {"n_components": n_components}, f"Method {method!r}"
+    model, record, told = _fitted(_MAPS[method], adata, points, neighbors_key, own, params, key=key_added, what=what)
     record["map"] = {
         "method": method,
         "bandwidth": model.bandwidth_,
         "eigenvalues": model.eigenvalues_,
         "coordinates": model.coordinates_,
         "graph_components": model.n_graph_components_,
-        "params": _plain(told),
+        "params": told,
     }
     adata.obsm[f"X_{key_added}"], adata.uns[key_added] = model.embedding_, record
 
@@ -325,20 +313,16 @@ def cluster(
     """
     import pandas as pd  # type: ignore[import-untyped]
 
-    X, origin = _representation(adata, use_rep, n_pcs)
-    _check_known("LaplacianClustering", LaplacianClustering, params)
-    origin |= _told_weights(sample_weight)
-    told = {**origin, "neighbors_key": neighbors_key, "n_clusters": n_clusters, **params}
-    model = LaplacianClustering(n_clusters, **(params | _joined(adata, neighbors_key)))
-    model.fit(X, sample_weight=_weights(adata, sample_weight))
-    record = _record_of(adata, key_added, model.selection_, told)
+    points = _representation(adata, use_rep, n_pcs, sample_weight)
+    own, what = {"n_clusters": n_clusters}, "LaplacianClustering"
+    model, record, told = _fitted(LaplacianClustering, adata, points, neighbors_key, own, params, key=key_added, what=what)
     record["clusters"] = {
         "n_clusters": model.n_clusters_,
         "status": model.status_.name.lower(),
         "outliers": model.n_outliers_,
         "bandwidth": model.bandwidth_,
         "eigenvalues": model.eigenvalues_,
-        "params": _plain(told),
+        "params": told,
     }
     categories = [str(k) for k in range(model.n_clusters_)]
     adata.obs[key_added] = pd.Categorical.from_codes(model.labels_, categories)
@@ -357,32 +341,37 @@ def _weights(adata: "AnnData", sample_weight: Any) -> Any:
     return adata.obs[sample_weight].to_numpy()
 
 
-def _told_weights(sample_weight: Any) -> dict[str, Any]:
-    """Where weights are from, to be written."""
-    told = isinstance(sample_weight, str) or sample_weight is None
-    return {"sample_weight": sample_weight if told else "given"}
+def _fitted(
+    kind: Any,
+    adata: "AnnData",
+    points: tuple[Any, Any, dict[str, Any]],
+    neighbors_key: str | None,
+    own: dict[str, Any],
+    params: dict[str, Any],
+    *,
+    key: str,
+    what: str,
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """An estimator on a graph of the observations, the record to add its results to, and its parameters to be written.
 
-
-def _joined(adata: "AnnData", neighbors_key: str | None) -> dict[str, Any]:
-    """Which observations are joined, as a parameter of an estimator."""
-    return {} if neighbors_key is None else {"neighbors": _distances(adata, neighbors_key)}
-
-
-def _record_of(adata: "AnnData", key: str, found: Selection | None, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The record to write: of the selection, or the one that is there where none was made."""
-    return dict(adata.uns.get(key, {})) if found is None else _record(found, params)
-
-
-def _check_known(what: str, kind: type, params: Mapping[str, Any]) -> None:
-    """Parameters must be those of an estimator."""
+    The record is that of its selection, or the one that is there where none was made.
+    """
     known = kind().get_params()
     unknown = sorted(set(params) - set(known))
     if unknown:
         raise TypeError(f"{what} takes the parameters {', '.join(known)}; {', '.join(unknown)} was given: leave it out.")
+    X, weights, origin = points
+    joined = {} if neighbors_key is None else {"neighbors": _distances(adata, neighbors_key)}
+    model = kind(**own, **(params | joined)).fit(X, sample_weight=weights)
+    told = {**origin, "neighbors_key": neighbors_key, **own, **params}
+    record = dict(adata.uns.get(key, {})) if model.selection_ is None else _record(model.selection_, told)
+    return model, record, _plain(told)
 
 
-def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) -> tuple[Any, dict[str, Any]]:
-    """The points, and the parameters that say where they are from."""
+def _representation(
+    adata: "AnnData", use_rep: str | None, n_pcs: int | None, sample_weight: Any = None
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The points, their weights, and the parameters that say where both are from."""
     if use_rep is None:
         if "X_pca" in adata.obsm:
             use_rep = "X_pca"
@@ -403,7 +392,9 @@ def _representation(adata: "AnnData", use_rep: str | None, n_pcs: int | None) ->
     points = known.given if isinstance(known, Distances) else known.host  # sparse counts stay sparse
     if n_pcs is not None:
         points = points[:, : check_number("n_pcs", n_pcs, Integral, low=1, high=points.shape[1])]
-    return points, {"use_rep": use_rep, "n_pcs": n_pcs}
+    named = isinstance(sample_weight, str) or sample_weight is None
+    origin = {"use_rep": use_rep, "n_pcs": n_pcs, "sample_weight": sample_weight if named else "given"}
+    return points, _weights(adata, sample_weight), origin
 
 
 def _distances(adata: "AnnData", neighbors_key: str) -> sparse.csr_matrix:

@@ -1,30 +1,25 @@
 """Attributes that are computed once, when first asked for."""
 
+import sys
 from collections.abc import Callable
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["cached_property"]
 
-Value = TypeVar("Value")
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property
+else:
 
+    class cached_property:  # noqa: N801 (named as the one it replaces)
+        """`functools.cached_property` without its lock, as from Python 3.12 on: before, all instances share one, fits on two
+        threads wait for each other, and a process forked from one of them waits forever."""
 
-class cached_property(Generic[Value]):  # noqa: N801 (named as the one it replaces)
-    """`functools.cached_property` without its lock, as from Python 3.12 on: before, all instances share one, fits on two
-    threads wait for each other, and a process forked from one of them waits forever."""
+        def __init__(self, function: Callable[[Any], Any]) -> None:
+            self._function, self._name = function, function.__name__
+            self.__doc__ = function.__doc__
 
-    def __init__(self, function: Callable[[Any], Value]) -> None:
-        self._function = function
-        self.__doc__ = function.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> Value: ...
-    def __get__(self, instance: object | None, owner: type) -> Self | Value:
-        if instance is None:
-            return self
-        value = instance.__dict__[self._name] = self._function(instance)
-        return value
+        def __get__(self, instance: Any, owner: type) -> Any:
+            if instance is None:
+                return self
+            value = instance.__dict__[self._name] = self._function(instance)
+            return value

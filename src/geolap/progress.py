@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
@@ -69,22 +69,16 @@ class Bar:
 def steps(total: int, label: str | None) -> Iterator[Bar]:
     """Progress of like steps, on a terminal when they take longer than a second; without a label nothing is shown."""
     bar = Bar(total, label, alike=True)
-    try:
+    with closing(bar.line):
         yield bar
-    finally:
-        bar.line.close()
 
 
 @contextmanager
 def parts(total: int, label: str, *, delay: float = 0.0) -> Iterator[None]:
     """Progress of work of several parts, each of which may have steps: `begin` each."""
     bar = Bar(total, label, alike=False, delay=delay)
-    token = _bar.set(bar)
-    try:
+    with _held(_bar, bar), closing(bar.line):
         yield
-    finally:
-        _bar.reset(token)
-        bar.line.close()
 
 
 def begin(label: str) -> None:
@@ -100,24 +94,23 @@ def say(log: logging.Logger, text: str, *args: Any) -> None:
         tqdm.write(f"{time.strftime('%H:%M:%S')} {text % args}", file=sys.stderr)
 
 
-@contextmanager
-def aloud(verbose: Any = True) -> Iterator[None]:
+def aloud(verbose: Any = True) -> AbstractContextManager[None]:
     """Records are lines on standard error too, if ``verbose``."""
-    token = _aloud.set(bool(verbose) or _aloud.get())
-    try:
-        yield
-    finally:
-        _aloud.reset(token)
+    return _held(_aloud, bool(verbose) or _aloud.get())
+
+
+def silently(quiet: bool = True) -> AbstractContextManager[None]:
+    """No bar is shown, if ``quiet``."""
+    return _held(_shown, not quiet)
 
 
 @contextmanager
-def silently(quiet: bool = True) -> Iterator[None]:
-    """No bar is shown, if ``quiet``."""
-    token = _shown.set(not quiet)
+def _held(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _shown.reset(token)
+        variable.reset(token)
 
 
 class Spoken:
@@ -125,14 +118,12 @@ class Spoken:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "fit" in vars(cls):
-            cls.fit = _spoken(vars(cls)["fit"])  # type: ignore[attr-defined]
+        fit = vars(cls).get("fit")
+        if fit is not None:
 
+            @wraps(fit)
+            def told(self: Any, *args: Any, **kwargs: Any) -> Any:
+                with aloud(self.verbose):
+                    return fit(self, *args, **kwargs)
 
-def _spoken(fit: Any) -> Any:
-    @wraps(fit)
-    def told(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with aloud(self.verbose):
-            return fit(self, *args, **kwargs)
-
-    return told
+            cls.fit = told  # type: ignore[attr-defined]

@@ -35,8 +35,8 @@ class Sentence(str):
         self.template, self.values = template, values
         return self
 
-    def __reduce__(self) -> tuple[Callable[..., "Sentence"], tuple[str, dict[str, object]]]:
-        return _restored, (self.template, self.values)
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, object]]:
+        return (self.template,), self.values
 
     def named(self, name: Callable[[str, str | None], str]) -> str:
         """The message with parameters as ``name(parameter, value or None)`` writes them."""
@@ -74,10 +74,6 @@ class Remark:
 def python_name(parameter: str, value: str | None) -> str:
     """A parameter, or a parameter and its value, as in a call."""
     return parameter if value is None else f"{parameter}={value if value.isdecimal() else repr(value)}"
-
-
-def _restored(template: str, values: dict[str, object]) -> Sentence:
-    return Sentence(template, **values)
 
 
 class _Words(dict):

@@ -1,50 +1,33 @@
 """How a result is shown without knowing who shows it.
 
 A result inherits what it can do: `Plotted`, `Carded` or `Paged`.  A display registers itself for the type of result that it
-shows.  The package says in which module displays of each kind are found, and that module is loaded when the first result
-asks for one.  So displays know results, and results know no display.
+shows.  The module in which displays of a kind are found is loaded when the first result asks for one.  So displays know
+results, and results know no display.
 """
 
 from collections.abc import Callable
+from functools import singledispatch
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
-__all__ = ["Carded", "Displays", "Paged", "Plotted", "cards", "pages", "plots"]
-
-_Display = TypeVar("_Display", bound=Callable[..., Any])
+__all__ = ["Carded", "Paged", "Plotted", "cards", "pages", "plots"]
 
 
-class Displays:
-    """The displays of one kind: a callable for each type of result, from a module that registers them when it is loaded."""
+def _displays(module: str) -> Any:
+    """The displays of one kind: a function of a result and options, dispatched by the type of the result."""
 
-    def __init__(self) -> None:
-        self._module: str | None = None
-        self._of: dict[type, Callable[..., Any]] = {}
+    @singledispatch
+    def display(result: object, **options: Any) -> Any:
+        import_module(module)
+        found: Callable[..., Any] = display.dispatch(type(result))
+        if found is display.dispatch(object):
+            raise TypeError(f"A result needs a display for its type; {type(result).__name__} has none: register one.")
+        return found(result, **options)
 
-    def found_in(self, module: str) -> None:
-        """Say which module registers them."""
-        self._module = module
-
-    def register(self, kind: type) -> Callable[[_Display], _Display]:
-        """A decorator: what it decorates shows results of this type."""
-
-        def registered(display: _Display) -> _Display:
-            self._of[kind] = display
-            return display
-
-        return registered
-
-    def __call__(self, result: object, **options: Any) -> Any:
-        """What the display for a result of this type makes of it."""
-        if self._module is not None:
-            import_module(self._module)
-        for kind in type(result).__mro__:
-            if kind in self._of:
-                return self._of[kind](result, **options)
-        raise TypeError(f"A result needs a display for its type; {type(result).__name__} has none: register one.")
+    return display
 
 
-plots, cards, pages = Displays(), Displays(), Displays()
+plots, cards, pages = (_displays(f"geolap.display.{name}") for name in ("plots", "notebook", "report"))
 
 
 class Plotted:

@@ -13,6 +13,7 @@ from .options import (
     Graph,
     Labels,
     Output,
+    PerPoint,
     Plot,
     Reading,
     Report,
@@ -25,9 +26,8 @@ from .options import (
 from .preparing import (
     check_labels_given,
     check_outputs,
-    check_report,
     draw_map,
-    graph_parameters,
+    fitted,
     local_scale_of,
     read_points,
     selector_for,
@@ -37,14 +37,7 @@ from .preparing import (
     write_page,
 )
 from .running import Answer, Run
-from .showing import (
-    described_graph,
-    described_selection,
-    grid,
-    shown_graph,
-    shown_selection,
-    shown_studies,
-)
+from .showing import described_graph, described_selection, grid, shown_graph, shown_selection, shown_studies
 
 __all__ = ["app"]
 
@@ -96,9 +89,7 @@ def select(
     report: Report = None,
 ) -> Answer:
     """Choose the kernel bandwidth ε of exp(−d²/ε²) for the points of a file."""
-    check_outputs(run, file, table=output, page=report)
-    check_report(report, reading)
-    table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
+    table = read_points(run, file, reading, labels, selecting, table=output, page=report)
     graph = {"n_neighbors": n_neighbors, "cutoff": cutoff, "local_scale": local_scale_of(local_scale)}
     selector = selector_for(run, selecting, table.labels, reading.metric, **graph)
     tell_cost(run, table.points, selecting, reading.metric)
@@ -122,10 +113,8 @@ def compare(
     report: Report = None,
 ) -> Answer:
     """Run all rules for a bandwidth side by side."""
-    check_outputs(run, file, table=output, page=report)
-    check_report(report, reading)
     check_labels_given(methods or (), labels)
-    table = read_points(run, file, reading, labels)
+    table = read_points(run, file, reading, labels, table=output, page=report)
     tell_cost(run, table.points, Selecting(engine=engine), reading.metric)
     warn_of_pairs(run, len(table.points), methods)
     from ..selectors.comparison import COLUMNS, compare_bandwidths
@@ -180,20 +169,16 @@ def embed(
     report: Report = None,
 ) -> Answer:
     """Map the points to a few coordinates: a Laplacian eigenmap, or a diffusion map."""
-    check_outputs(run, file, table=output, picture=plot, page=report)
-    check_report(report, reading)
     if diffusion_time is not None and not diffusion:
         raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
-    table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
+    table = read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
     from ..estimators.maps import DiffusionMap, LaplacianEigenmap
     from ..points import host_array
 
-    parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
-    parameters |= {"disconnected": disconnected, "n_landmarks": n_landmarks}
+    own: dict[str, Any] = {"n_components": n_components, "disconnected": disconnected, "n_landmarks": n_landmarks}
     if diffusion_time is not None:
-        parameters["diffusion_time"] = diffusion_time
-    mapping = (DiffusionMap if diffusion else LaplacianEigenmap)(n_components, **parameters)
-    mapping.fit(table.points, table.labels, table.weights)
+        own["diffusion_time"] = diffusion_time
+    mapping = fitted(run, DiffusionMap if diffusion else LaplacianEigenmap, table, selecting, graph, reading, **own)
     coordinates = {f"x{k + 1}": column for k, column in enumerate(host_array(mapping.embedding_).T)}
     write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})
     draw_map(run, plot, mapping, labels=table.labels)
@@ -229,25 +214,20 @@ def cluster(
     labels: Annotated[
         str | None, option("A column that is not used as a feature and is written beside the clusters.", metavar="COLUMN")
     ] = None,
-    output: Annotated[
-        str | None, option("Where to write: .csv, .tsv, .npz, .parquet; - is standard output.", "--output", "-o")
-    ] = None,
+    output: PerPoint = None,
     plot: Plot = None,
     report: Report = None,
 ) -> Answer:
     """Divide the points into clusters, and say how many there are."""
-    check_outputs(run, file, table=output, picture=plot, page=report)
-    check_report(report, reading)
-    table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
+    table = read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
     import numpy as np
 
     from ..estimators.base import graph_in_words
     from ..estimators.clusters import LaplacianClustering
     from ..points import host_array
 
-    parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
-    parameters |= {"min_share": min_share, "max_clusters": max_clusters}
-    clustering = LaplacianClustering(n_clusters, **parameters).fit(table.points, table.labels, table.weights)
+    own = {"n_clusters": n_clusters, "min_share": min_share, "max_clusters": max_clusters}
+    clustering = fitted(run, LaplacianClustering, table, selecting, graph, reading, **own)
     found = host_array(clustering.labels_)
     write_columns(run, output, {**_beside(table, labels, ["cluster"]), "cluster": found})
     draw_map(run, plot, clustering)
@@ -256,7 +236,6 @@ def cluster(
     sizes = np.bincount(found).tolist()
     status = clustering.status_.value.named(run.named)
     result = {
-        "output": output,
         "n_clusters": clustering.n_clusters_,
         "status": clustering.status_.name.lower(),
         "status_text": status,
@@ -264,17 +243,13 @@ def cluster(
         "n_outliers": clustering.n_outliers_,
         "strengths": [{"n_clusters": k, "strength": s} for k, s in clustering.strengths_.items()],
         "eigenvalues": clustering.eigenvalues_,
-        **described_graph(run, clustering),
     }
-    if output is None:
-        result["labels"] = found
     shown = [grid(("cluster", "points"), enumerate(sizes), words=("cluster",)), status]
     if clustering.n_outliers_:
         shown.append(f"Outliers that joined the clusters of their neighbors: {clustering.n_outliers_}.")
     shown += [f"Bandwidth {clustering.bandwidth_:.4g}.", graph_in_words(clustering)]
-    shown.append(f"Written to {output}." if output else "The cluster of every point: add -o clusters.csv.")
-    plain = None if output is not None else "\n".join(map(str, found))
-    return Answer(result, shown, plain, table, clustering.selection_, output)
+    hint = "The cluster of every point: add -o clusters.csv."
+    return _of_every_point(run, table, clustering, output, result, {"labels": found}, shown, hint)
 
 
 @command(app, epilog=_METHODS)
@@ -285,51 +260,40 @@ def classify(
     selecting: Selecting,
     graph: Graph,
     reading: Reading,
-    output: Annotated[
-        str | None, option("Where to write: .csv, .tsv, .npz, .parquet; - is standard output.", "--output", "-o")
-    ] = None,
+    output: PerPoint = None,
     report: Report = None,
 ) -> Answer:
     """Classify all points from the labels of a few."""
-    check_outputs(run, file, table=output, page=report)
-    check_report(report, reading)
-    table = read_points(run, file, reading, labels)
+    table = read_points(run, file, reading, labels, table=output, page=report)
     import numpy as np
 
     from ..estimators.base import graph_in_words
     from ..estimators.labels import LaplacianClassifier
     from ..validation import check_labels
 
-    parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
-    classifier = LaplacianClassifier(**parameters).fit(table.points, table.labels, table.weights)
+    classifier = fitted(run, LaplacianClassifier, table, selecting, graph, reading)
     found, given = classifier.transduction_, check_labels(table.labels, len(table.points))[1]
     probability = classifier.predict_proba(table.points)
     likely = np.where(given, 1.0, probability[np.arange(len(found)), np.searchsorted(classifier.classes_, found)])
     known = np.array(table.labels, object)
     known[~given] = None
-    columns = {"given": known, "class": found, "probability": likely}
-    write_columns(run, output, {**_row_names(table), **columns})
+    write_columns(run, output, {**_beside(table), "given": known, "class": found, "probability": likely})
     write_page(run, report, replace(table, labels=found), reading, selection=_of_all_pairs(classifier))
     counts = [(name, int((found[given] == name).sum()), int((found[~given] == name).sum())) for name in classifier.classes_]
     result = {
-        "output": output,
         "n_labeled": int(given.sum()),
         "n_unlabeled": int((~given).sum()),
         "n_unreached": classifier.n_unreached_,
         "classes": [dict(zip(("class", "given", "found"), row, strict=True)) for row in counts],
-        **described_graph(run, classifier),
     }
-    if output is None:
-        result |= {"transduction": found, "probability": likely}
     shown = [grid(("class", "given", "found"), counts, words=("class",)), f"Bandwidth {classifier.bandwidth_:.4g}."]
     if classifier.selection_ is not None:
         shown.append(classifier.selection_.status.value.named(run.named))
     shown.append(graph_in_words(classifier))
     if given.all():
         shown.append("Every point has its class already: nothing was left to classify.")
-    shown.append(f"Written to {output}." if output else "The class of every point: add -o classes.csv.")
-    plain = None if output is not None else "\n".join(map(str, found))
-    return Answer(result, shown, plain, table, classifier.selection_, output)
+    columns, hint = {"transduction": found, "probability": likely}, "The class of every point: add -o classes.csv."
+    return _of_every_point(run, table, classifier, output, result, columns, shown, hint)
 
 
 @command(app, epilog=_METHODS)
@@ -349,14 +313,11 @@ def laplacian(
     report: Report = None,
 ) -> Answer:
     """Write the graph Laplacian, which tends to the Laplace–Beltrami operator."""
-    check_outputs(run, file, matrix=output, page=report)
-    check_report(report, reading)
-    table = read_points(run, file, reading, labels, classes=selecting.method == "cv")
+    table = read_points(run, file, reading, labels, selecting, matrix=output, page=report)
     from ..estimators.laplacian import GraphLaplacian
     from ..files import write_matrix
 
-    parameters = graph_parameters(run, selecting, graph, table.labels, reading.metric)
-    estimator = GraphLaplacian(**parameters, normalization=normalization).fit(table.points, table.labels, table.weights)
+    estimator = fitted(run, GraphLaplacian, table, selecting, graph, reading, normalization=normalization)
     L = estimator.laplacian_
     write_matrix(output, L, bandwidth=estimator.bandwidth_, degrees=estimator.degrees_)
     write_page(run, report, table, reading, selection=_of_all_pairs(estimator))
@@ -428,20 +389,25 @@ def _written(run: Run, table: Any, estimator: Any, output: str, result: dict[str
     return Answer(result, shown, table=table, selection=estimator.selection_, output=output)
 
 
+def _of_every_point(
+    run: Run, table: Any, estimator: Any, output: str | None, result: dict, found: dict, shown: list[Any], hint: str
+) -> Answer:
+    """The answer of a command that ``found`` something for every point, of which the first is what was asked for."""
+    result = {"output": output, **result, **described_graph(run, estimator), **({} if output else found)}
+    shown.append(f"Written to {output}." if output else hint)
+    plain = None if output else "\n".join(map(str, next(iter(found.values()))))
+    return Answer(result, shown, plain, table, estimator.selection_, output)
+
+
 def _of_all_pairs(estimator: Any) -> Any:
     """The selection of an estimator, for a report; None, so that one is made, if it was not for all pairs at one ε."""
     alone = estimator.n_neighbors_ is None and estimator.graph_.scale is None
     return estimator.selection_ if alone else None
 
 
-def _beside(table: Any, labels: str | None, taken: Iterable[str]) -> dict[str, Any]:
+def _beside(table: Any, labels: str | None = None, taken: Iterable[str] = ()) -> dict[str, Any]:
     """Columns to write beside those that are taken: names of the rows, and the labels if there is a column of them."""
-    names = _row_names(table)
-    return names if labels is None else {**names, "label" if labels in ("row", *taken) else labels: table.labels}
-
-
-def _row_names(table: Any) -> dict[str, Any]:
-    """Names of the rows as a column, if they have any."""
     import numpy as np
 
-    return {} if table.row_names is None else {"row": np.array(table.row_names, dtype=object)}
+    names = {} if table.row_names is None else {"row": np.array(table.row_names, dtype=object)}
+    return names if labels is None else {**names, "label" if labels in ("row", *taken) else labels: table.labels}

@@ -23,6 +23,7 @@ __all__ = [
     "Graph",
     "Labels",
     "Output",
+    "PerPoint",
     "Plot",
     "Reading",
     "Report",
@@ -53,22 +54,25 @@ Labels = Annotated[
     str | None, option("A column or array of the file, not used as a feature; classes for cv.", metavar="COLUMN")
 ]
 Output = Annotated[str, option("Where to write: .csv, .tsv, .npy, .npz, .parquet; - is standard output.", "--output", "-o")]
+PerPoint = Annotated[
+    str | None, option("Where to write: .csv, .tsv, .npz, .parquet; - is standard output.", "--output", "-o")
+]
 Plot = Annotated[str | None, option("Draw the map: .png, .pdf or .svg.", metavar="OUT.png")]
 Report = Annotated[str | None, option("Write a page with curves, maps and explanations.", metavar="OUT.html")]
 
 
-def count(text: str) -> int | str:
-    """A number of things, or auto."""
-    return _number_or(text, "auto")
+def _number_or(*words: str) -> Callable[[str], int | str]:
+    """A parser of whole numbers from 1 on, or of these words."""
 
+    def number(text: str) -> int | str:
+        if text in words:
+            return text
+        if not text.isdecimal() or int(text) == 0:
+            known = " or ".join(words) if len(words) > 1 else f"or {words[0]}"
+            raise typer.BadParameter(f"must be a whole number from 1 on, {known}; {text!r} was given: pass one of them.")
+        return int(text)
 
-def _number_or(text: str, *words: str) -> int | str:
-    if text in words:
-        return text
-    if not text.isdecimal() or int(text) == 0:
-        known = " or ".join(words) if len(words) > 1 else f"or {words[0]}"
-        raise typer.BadParameter(f"must be a whole number from 1 on, {known}; {text!r} was given: pass one of them.")
-    return int(text)
+    return number
 
 
 def duration(text: str) -> float | str:
@@ -79,12 +83,9 @@ def duration(text: str) -> float | str:
         raise typer.BadParameter(f"must be a number, or auto; {text!r} was given: pass one of them.") from None
 
 
-def edges(text: str) -> int | str:
-    """A number of neighbors or edges, auto or all."""
-    return _number_or(text, "auto", "all")
-
-
-count.__name__ = duration.__name__ = edges.__name__ = "number"  # as help shows it
+# Of things, and of neighbors or edges.
+count, edges = _number_or("auto"), _number_or("auto", "all")
+duration.__name__ = count.__name__  # as help shows it
 _reading = partial(option, panel="Reading the file")
 _selecting = partial(option, panel="Choosing the bandwidth")
 _graph = partial(option, panel="The graph")

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 __all__ = [
     "check_labels_given",
     "check_outputs",
-    "check_report",
     "draw_map",
-    "graph_parameters",
+    "fitted",
     "local_scale_of",
     "read_points",
     "selector_for",
@@ -31,6 +30,7 @@ __all__ = [
 # Points from which a forecast is told before the work.
 _MANY = 20_000
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
+_THOUSANDS = {"space": " "}
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
@@ -74,10 +74,8 @@ def write_page(run: Run, output: str | None, table: "Table", reading: Reading | 
     run.note(f"The report is in {output}.")
 
 
-def check_report(report: str | None, reading: Reading) -> None:
+def _check_report(reading: Reading) -> None:
     """A report looks at the points as they are."""
-    if report is None:
-        return
     if reading.weights is not None:
         raise ValueError("A report is about points of weight 1; --weights was given with --report: leave out one of them.")
     if reading.metric not in WITH_COORDINATES:
@@ -102,17 +100,25 @@ def draw_map(run: Run, output: str | None, result: Any, **options: Any) -> None:
     run.note(f"The map is drawn in {output}.")
 
 
-def read_points(run: Run, file: str, reading: Reading, labels: str | None, *, classes: bool = True) -> "Table":
-    """The points of a file, with notes about it on standard error."""
+def read_points(
+    run: Run, file: str, reading: Reading, labels: str | None, selecting: Selecting | None = None, **outputs: str | None
+) -> "Table":
+    """The points of a file, with notes about it on standard error, after a look at the outputs (see `check_outputs`).
+
+    ``labels`` are classes, unless ``selecting`` makes no use of them.
+    """
+    check_outputs(run, file, **outputs)
+    if outputs.get("page") is not None:
+        _check_report(reading)
     from ..distances import checked_metric
     from ..files import read_table
 
-    given = vars(reading) | {"separator": _separator(reading.separator), "decimal": _decimal(reading.decimal)}
-    given["thousands"] = _thousands(reading.thousands)
+    given = vars(reading) | _signs(reading)
     given["na_values"] = [word.strip() for item in reading.na_values or () for word in item.split(",")]
     standardize, most = given.pop("standardize"), _bytes(given.pop("max_size"))
     if checked_metric(given.pop("metric")) == "precomputed" and standardize:
         raise ValueError("Distances have no features to scale; {standardize} came with --metric precomputed: leave out one.")
+    classes = selecting is None or selecting.method == "cv"
     table = read_table(file, labels=labels, classes=classes, max_bytes=most, **given)
     table = _standardized(table) if standardize else table
     run.columns = table.columns
@@ -126,7 +132,7 @@ def _code(file: str, reading: Reading, labels: str | None) -> str | None:
     if file == "-":
         return None
     given = {name: value for name, value in vars(reading).items() if value != getattr(Reading(), name)}
-    given |= {"separator": _separator(reading.separator), "thousands": _thousands(reading.thousands)}
+    given |= _signs(reading)
     scaled, _ = given.pop("standardize", False), given.pop("max_size", None)
     given |= {} if labels is None else {"labels": labels, "classes": False}
     options = "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
@@ -164,21 +170,21 @@ def check_labels_given(methods: Collection[str], labels: Any) -> None:
             raise ValueError(f"Method {method} chooses by labels; none were given: name their column, --labels.")
 
 
-def graph_parameters(run: Run, selecting: Selecting, graph: Graph, labels: Any, metric: str) -> dict[str, Any]:
-    """Parameters of an estimator on a graph: those that were given, its own defaults stand for the others."""
-    given = {name: value for name, value in vars(graph).items() if value is not None}
-    given |= {"random_state": run.seed, "n_jobs": run.n_jobs, "metric": metric}
+def fitted(run: Run, kind: Any, table: "Table", selecting: Selecting, graph: Graph, reading: Reading, **own: Any) -> Any:
+    """An estimator on a graph: of the parameters those that were given, its own defaults stand for the others."""
+    given = {name: value for name, value in vars(graph).items() if value is not None} | own
+    given |= {"random_state": run.seed, "n_jobs": run.n_jobs, "metric": reading.metric}
     if given.get("n_neighbors") == "all":
         given["n_neighbors"] = None
     if graph.local_scale is not None:
         given["local_scale"] = local_scale_of(graph.local_scale)
     if graph.bandwidth is None:
-        given["bandwidth"] = selector_for(run, selecting, labels, metric)
+        given["bandwidth"] = selector_for(run, selecting, table.labels, reading.metric)
     elif selecting != Selecting(strict=selecting.strict):
         raise ValueError(
             "Either a bandwidth is given or it is chosen; --bandwidth came with options of choosing: leave out one."
         )
-    return given
+    return kind(**given).fit(table.points, table.labels, table.weights)
 
 
 def local_scale_of(text: str | None) -> int | str | None:
@@ -233,24 +239,17 @@ def _standardized(table: "Table") -> "Table":
     return replace(table, points=X, notes=(*table.notes, *notes))
 
 
-def _separator(text: str | None) -> str | None:
-    text = _SEPARATORS.get(text or "", text)
-    if text is not None and (len(text) != 1 or text in '"\n\r.0123456789'):
-        raise ValueError(f"--separator must be one character, or tab; {text!r} was given: choose one.")
-    return text
-
-
-def _decimal(text: str | None) -> str | None:
-    if text not in (None, ".", ","):
-        raise ValueError(f"--decimal must be . or ,; {text!r} was given: choose one.")
-    return text
-
-
-def _thousands(text: str | None) -> str | None:
-    text = {"space": " "}.get(text or "", text)
-    if text not in (None, ",", ".", " ", "'"):
-        raise ValueError(f"--thousands must be , or . or ' or space; {text!r} was given: choose one.")
-    return text
+def _signs(reading: Reading) -> dict[str, str | None]:
+    """The signs that divide text, by name, from words for those that are hard to type."""
+    separator = _SEPARATORS.get(reading.separator or "", reading.separator)
+    thousands = _THOUSANDS.get(reading.thousands or "", reading.thousands)
+    if separator is not None and (len(separator) != 1 or separator in '"\n\r.0123456789'):
+        raise ValueError(f"--separator must be one character, or tab; {separator!r} was given: choose one.")
+    if reading.decimal not in (None, ".", ","):
+        raise ValueError(f"--decimal must be . or ,; {reading.decimal!r} was given: choose one.")
+    if thousands not in (None, ",", ".", " ", "'"):
+        raise ValueError(f"--thousands must be , or . or ' or space; {thousands!r} was given: choose one.")
+    return {"separator": separator, "decimal": reading.decimal, "thousands": thousands}
 
 
 def _bytes(text: str | None) -> float | None:

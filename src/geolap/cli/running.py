@@ -163,11 +163,13 @@ class Run:
     def work(self) -> Iterator[None]:
         """Whatever goes wrong inside becomes a sentence and an exit code."""
         try:
+            from ..progress import aloud, silently
+
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = self._warn
-                with _limited_threads(self.n_jobs), _telling(self.verbose, quiet=self.quiet or self.as_json):
+                with _limited_threads(self.n_jobs), aloud(self.verbose), silently(self.quiet or self.as_json):
                     yield
             sys.stdout.flush()
         except typer.Exit:
@@ -271,15 +273,6 @@ def _limited_threads(n_jobs: int | None) -> Any:
 
     import_module("geolap.selectors")  # only libraries that are loaded can be limited
     return threadpool_limits(thread_count(GraphSpec(n_jobs=n_jobs).filled().n_jobs))
-
-
-@contextmanager
-def _telling(verbose: bool, *, quiet: bool) -> Iterator[None]:
-    """What the library does is told on standard error, with the time, if verbose; without bars if quiet."""
-    from ..progress import aloud, silently
-
-    with aloud(verbose), silently(quiet):
-        yield
 
 
 def _say_interrupted() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["NO_LABEL", "OTHER", "Coloring", "density_coloring", "distance_coloring", "label_coloring"]
+__all__ = ["NO_LABEL", "OTHER", "Coloring", "label_coloring", "relative_coloring"]
 
 _MOST_CATEGORIES = 20
 NO_LABEL, OTHER = "no label", "other"
@@ -45,17 +45,8 @@ def label_coloring(given: ArrayLike, n: int) -> Coloring:
     return Coloring("label", tuple(categories), codes)
 
 
-def density_coloring(degrees: np.ndarray) -> Coloring | None:
-    """Density in relation to its median, on a log scale."""
-    return _relative("density", degrees)
-
-
-def distance_coloring(distances: np.ndarray, k: int) -> Coloring | None:
-    """Distance to the k-th neighbor in relation to its median, on a log scale."""
-    return _relative(f"distance to the {k}th neighbor", distances)
-
-
-def _relative(title: str, values: np.ndarray) -> Coloring | None:
+def relative_coloring(title: str, values: np.ndarray) -> Coloring | None:
+    """Values in relation to their median, on a log scale; None if that is no scale."""
     known = values[np.isfinite(values)]
     if not len(known) or not np.median(known) > 0:
         return None

@@ -67,6 +67,7 @@ __all__ = [
 _CURVE, _OTHER, _ARTIFACT = "#0072B2", "#009E73", "#999999"
 PALETTE = (_CURVE, CHOICE, _OTHER, "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _COORDINATES = ("coordinate 1 (no unit)", "coordinate 2 (no unit)")
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _DECADES = 4.0  # of singular values; below is rounding
 
 
@@ -134,9 +135,7 @@ class SelectionDisplay(_Display):
         ax.legend(frameon=False)
 
 
-@shown.plots.register(BandwidthSelector)
-def _selection_by(selector: BandwidthSelector) -> SelectionDisplay:
-    return SelectionDisplay(_selection_of(selector))
+shown.plots.register(BandwidthSelector, lambda selector: SelectionDisplay(_selection_of(selector)))
 
 
 @shown.plots.register(Comparison)
@@ -216,8 +215,7 @@ class HealthDisplay(_Display):
             share = 100 * curve.largest_component / curve.n_points
             right.plot(curve.bandwidths, share, color=_OTHER, lw=1.5, ls="--", label="in the largest component")
         right.plot(curve.bandwidths, 100 * curve.isolated, color="black", lw=1.2, ls=":", label="isolated")
-        right.set_ylabel("% of the points")
-        right.set_ylim(-3, 103)
+        right.set(ylabel="% of the points", ylim=(-3, 103))
         _bandwidth_axis(ax, curve.bandwidths[0], curve.bandwidths[-1])
         (handles, labels), (more, their_labels) = (axis.get_legend_handles_labels() for axis in (ax, right))
         place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2}
@@ -261,7 +259,7 @@ class SingularValuesDisplay(_Display):
         curve = self.curve
         at = curve.shares.argmax() if self.bandwidth is None else np.abs(np.log(curve.bandwidths / self.bandwidth)).argmin()
         dimension = int(curve.votes[at])
-        first = {0: f"σ₁ … σ{_subscript(dimension)}: dimension {dimension}"} if dimension else {}
+        first = {0: f"σ₁ … σ{str(dimension).translate(_SUBSCRIPTS)}: dimension {dimension}"} if dimension else {}
         labels = first | {dimension: "the others"}
         for k, values in enumerate(curve.singular_values.T):
             if (values > 0).any():
@@ -337,8 +335,7 @@ class DistortionDisplay(_Display):
         x, y = places[rows[order]].T
         drawn = ax.scatter(x, y, c=finite[order], s=14, cmap="cividis", vmin=0, vmax=top, zorder=2)
         ax.figure.colorbar(drawn, ax=ax, label="distortion ‖H − I‖", extend="max" if np.nanmax(finite) > top else "neither")
-        ax.set(xlabel=_COORDINATES[0], ylabel=_COORDINATES[1])
-        ax.set_aspect("equal", adjustable="datalim")
+        _coordinate_axes(ax, _COORDINATES)
 
 
 @shown.plots.register(RiemannianMetric)
@@ -405,11 +402,10 @@ class MapDisplay(_Display):
         places = _two_coordinates(self.embedding)
         size: dict[str, Any] = {"s": 5 if len(places) > 500 else 12, "lw": 0}
         if self.labels is None:
-            ax.scatter(places[:, 0], places[:, 1], color=_CURVE, alpha=0.7, **size)
+            ax.scatter(*places.T, color=_CURVE, alpha=0.7, **size)
         else:
             self._draw_labels(ax, places, label_coloring(self.labels, len(places)), size)
-        ax.set(xlabel=self.axes[0], ylabel=self.axes[1])
-        ax.set_aspect("equal", adjustable="datalim")
+        _coordinate_axes(ax, self.axes)
 
     def _draw_labels(self, ax: Axes, places: np.ndarray, coloring: Coloring, size: dict[str, Any]) -> None:
         if coloring.values is not None:
@@ -422,18 +418,10 @@ class MapDisplay(_Display):
         colors = PALETTE if few else [mpl.colormaps["tab20"](k) for k in range(20)]
         for k, name in enumerate(coloring.categories):
             color = _ARTIFACT if name in (NO_LABEL, OTHER) else colors[k]
-            here = places[coloring.codes == k]
-            ax.scatter(here[:, 0], here[:, 1], color=color, label=name, **size)
+            ax.scatter(*places[coloring.codes == k].T, color=color, label=name, **size)
         columns = 1 if len(coloring.categories) <= 12 else 2
-        ax.legend(
-            frameon=False,
-            title=self.title,
-            fontsize="small",
-            markerscale=2.0,
-            ncols=columns,
-            loc="upper left",
-            bbox_to_anchor=(1.0, 1.0),
-        )
+        style: dict[str, Any] = {"title": self.title, "fontsize": "small", "markerscale": 2.0, "ncols": columns}
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), **style)
 
 
 @shown.plots.register(LaplacianEigenmap)
@@ -493,9 +481,7 @@ class CoordinatesDisplay(_Display):
             ax.plot(number, told, "o-", ms=4, label=f"{name}: {kind}", **style)
         for k in found.chosen:
             ax.axvline(k + 1, color=CHOICE, lw=0.8, alpha=0.4)
-        ax.set_ylim(-0.15, 1.05)
-        ax.set_xlabel("candidate for a coordinate")
-        ax.set_ylabel("share that the map of these tells")
+        ax.set(ylim=(-0.15, 1.05), xlabel="candidate for a coordinate", ylabel="share that the map of these tells")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend(frameon=False, title="coordinates", fontsize="small")
 
@@ -520,9 +506,7 @@ class RelaxationDisplay(_Display):
             (found.ratios, found.error, _CURVE, "relaxed"),
         ):
             ax.hist(ratios, bins, color=color, alpha=0.7, label=f"{words}: off by {error:.1%} in the mean")
-        ax.set_yscale("log")
-        ax.set_xlabel("length on the map / length on the data")
-        ax.set_ylabel("steps between neighbors")
+        ax.set(yscale="log", xlabel="length on the map / length on the data", ylabel="steps between neighbors")
         ax.legend(frameon=False)
 
 
@@ -546,9 +530,8 @@ class NamesDisplay(_Display):
                 ax.semilogx(found.penalties, norms, color=PALETTE[found.chosen.index(name) % 2], lw=2.0, label=name)
             elif norms.max(initial=0.0) > 0.01 * found.norms.max():
                 ax.semilogx(found.penalties, norms, color=next(others), lw=1.0, ls="--", label=name)
+        ax.set(xlabel="penalty, over the one that leaves nothing", ylabel="how much of a function is used")
         ax.set_xlim(1.0, found.penalties[-1] if len(found.penalties) else 0.01)
-        ax.set_xlabel("penalty, over the one that leaves nothing")
-        ax.set_ylabel("how much of a function is used")
         ax.legend(frameon=False, title=f"of {len(found.names)} functions")
 
 
@@ -569,8 +552,9 @@ def _two_coordinates(embedding: ArrayLike) -> np.ndarray:
     return places[:, :2]
 
 
-def _subscript(number: int) -> str:
-    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+def _coordinate_axes(ax: Axes, names: tuple[str, str]) -> None:
+    ax.set(xlabel=names[0], ylabel=names[1])
+    ax.set_aspect("equal", adjustable="datalim")
 
 
 def _mark(ax: Axes, bandwidth: float | None) -> None:

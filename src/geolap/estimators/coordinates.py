@@ -290,9 +290,11 @@ class Choice:
             wanted = min(max(n_coordinates - len(self.contrasts), 1), m)
             sizes = range(wanted, wanted + 1)
         steps: list[CoordinateSet] = []
-        U = self._tangents(d) if m else np.empty((0, 0, 0))
+        # U (n, m, d) of the candidates over their eigenvalues.
+        scaled = self.H / (self.roughness[:, None] * self.roughness)
+        U = np.linalg.eigh(scaled)[1][:, :, : -d - 1 : -1] if m else np.empty((0, 0, 0))
         for s in sizes if m else ():
-            before = self._positions(steps[-1].coordinates) if steps else ()
+            before = np.searchsorted(self.columns, steps[-1].coordinates).tolist() if steps else []
             steps.append(self._best(U, s, before, penalty=penalty, normalized=normalized))
             if not steps[-1].untold:
                 break
@@ -317,11 +319,6 @@ class Choice:
             first_told=self._of_all(first),
             reasons=tuple(reasons),
         )
-
-    def _tangents(self, d: int) -> np.ndarray:
-        """U (n, m, d) of the candidates over their eigenvalues."""
-        scaled = self.H / (self.roughness[:, None] * self.roughness)
-        return np.linalg.eigh(scaled)[1][:, :, : -d - 1 : -1]
 
     def _best(self, U: np.ndarray, s: int, before: Sequence[int], *, penalty: float, normalized: bool) -> CoordinateSet:
         """The best s coordinates: of all sets, or of those with one more than the best before."""
@@ -390,9 +387,6 @@ class Choice:
 
     def _named(self, positions: np.ndarray) -> tuple[int, ...]:
         return tuple(self.columns[positions].tolist())
-
-    def _positions(self, columns: Sequence[int]) -> tuple[int, ...]:
-        return tuple(np.searchsorted(self.columns, columns).tolist())
 
 
 def _heaviest(W: Matrix, rows: np.ndarray, k: int, components: np.ndarray) -> np.ndarray:
@@ -469,17 +463,19 @@ def _about_steps(steps: Sequence[CoordinateSet], best: CoordinateSet | None, *, 
 
 
 def _about_first(s: int, untold: tuple[int, ...], told: np.ndarray) -> Sentence:
-    text = "The first {s} are not enough: they explain {share:.0%} of coordinate {least}{more}."
-    more = f", and too little of {len(untold) - 1} other{'s' * (len(untold) > 2)}" if len(untold) > 1 else ""
-    return Sentence(text, s=s, share=max(told[untold[0]], 0.0), least=untold[0] + 1, more=more)
+    return Sentence("The first {s} are not enough: they explain {share}.", s=s, share=_share_of_least(untold, told))
 
 
 def _about_untold(step: CoordinateSet) -> str:
-    least = step.untold[0]
-    others = len(step.untold) - 1
-    more = f", and too little of {others} other{'s' * (others > 1)}" if others else ""
     they_explain = "they explain" if len(step.coordinates) > 1 else "it explains"
-    return f"{they_explain} only {max(step.told[least], 0.0):.0%} of coordinate {least + 1}{more}"
+    return f"{they_explain} only {_share_of_least(step.untold, step.told)}"
+
+
+def _share_of_least(untold: tuple[int, ...], told: np.ndarray) -> str:
+    """How much is told of the candidate of which least is, and of how many others too little."""
+    least, *others = untold
+    more = f", and too little of {len(others)} other{'s' * (len(others) > 1)}" if others else ""
+    return f"{max(told[least], 0.0):.0%} of coordinate {least + 1}{more}"
 
 
 def _numbered(columns: Sequence[int] | np.ndarray) -> str:

@@ -82,15 +82,15 @@ class NamedCoordinates(Plotted):
         d, p = self.intrinsic_dim, len(self.names)
         if not self.chosen:
             return f"None of the {p} functions varies along the data."
-        lines = [
-            f"{_listed(self.chosen)}: of {p} functions, the coordinates of data of {d} dimension{'' if d == 1 else 's'}."
-        ]
+        *others, last = self.chosen
+        names = f"{', '.join(others)} and {last}" if others else last
+        lines = [f"{names}: of {p} functions, the coordinates of data of {d} dimension{'' if d == 1 else 's'}."]
         if len(self.chosen) < d:
             lines.append("No other function varies in the directions that are left.")
         often = ", ".join(f"{name} {self.frequency[self.names.index(name)]:.0%}" for name in self.chosen)
         lines.append(f"Chosen in draws of half of the evaluation points: {often}.")
-        others = sorted(zip(-self.frequency, self.names, strict=True))
-        rivals = [f"{name} {-share:.0%}" for share, name in others if share < 0 and name not in self.chosen]
+        by_frequency = sorted(zip(-self.frequency, self.names, strict=True))
+        rivals = [f"{name} {-share:.0%}" for share, name in by_frequency if share < 0 and name not in self.chosen]
         if rivals:
             lines.append(f"Chosen there instead: {', '.join(rivals)}.")
         less = "" if self.told >= _ENOUGH else ", too little for the data to be explained"
@@ -168,11 +168,9 @@ def explain_coordinates(
     frames = local_frames(points, fitted._built.on_host.kernel.weights, rows, d, n_neighbors=n_neighbors)
     differences = _differences(values, wraps, frames)
     G = _gradients(frames, differences)
-    T = (
-        np.broadcast_to(np.eye(d), (len(rows), d, d))
-        if embedding is None
-        else _map_gradients(embedding, frames, len(points))
-    )
+    T = np.broadcast_to(np.eye(d), (len(rows), d, d))
+    if embedding is not None:
+        T = _map_gradients(embedding, frames, len(points))
     norms = _path(G, T)
     chosen = _chosen(norms, d)
     draws = [rng.permutation(len(rows))[: (len(rows) + 1) // 2] for _ in range(_REPEATS)]
@@ -286,7 +284,3 @@ def _told(frames: Frames, differences: np.ndarray) -> float:
     B = _gradients(swapped, frames.steps)  # (n, k, d)
     missed = frames.steps - np.einsum("mk,mkd->md", differences, B[frames.start])
     return 1.0 - float((missed**2).sum() / (frames.steps**2).sum())
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -19,7 +19,7 @@ import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import combinations, islice
+from itertools import combinations
 from numbers import Integral
 from typing import Any
 
@@ -156,7 +156,8 @@ def relax(
     d = min(known_dimension(fitted.selection_) or s, most) if intrinsic_dim is None else intrinsic_dim
     check_number("intrinsic_dim", d, Integral, low=1, high=most)
     frames = local_frames(built.on_host.points, built.on_host.kernel.weights, np.arange(n), d, n_neighbors=n_neighbors)
-    moving, coordinates = _start(_scaled(np.asarray(host_array(Y), dtype=float), s, frames), s, frames, _device(Y))
+    device = Y.device if is_on_gpu(Y) else None  # on the host, torch's own threads would only wait for each other
+    moving, coordinates = _start(_scaled(np.asarray(host_array(Y), dtype=float), s, frames), s, frames, device)
     before, converged = moving.ratios(), False
     with steps(max_iter, "relaxation") as bar:
         while not converged and len(moving.losses) <= max_iter:
@@ -265,25 +266,19 @@ def _on(device: Any) -> tuple[Callable[[np.ndarray], Any], Callable[[sparse.csr_
     return held, matrix, torch.linalg.svd
 
 
-def _device(Y: Any) -> Any:
-    """The GPU of a tensor; None in the memory of the host, where torch's own threads would only wait for each other."""
-    return Y.device if is_on_gpu(Y) else None
-
-
 def _start(Y: np.ndarray, s: int, frames: Frames, device: Any) -> tuple[_Moving, tuple[int, ...]]:
     """The map in s coordinates of Y, the first among them, from which the loss falls lowest, and which these are."""
-    sets = combinations(range(1, Y.shape[1]), s - 1)
-    starts = []
-    for others in islice(sorted(sets, key=sum), _STARTS):
-        moving = _Moving(Y[:, [0, *others]], frames, device)
-        if Y.shape[1] == s:
-            return moving, tuple(range(s))
-        ahead = _Moving(Y[:, [0, *others]], frames, device)
+    others = sorted(combinations(range(1, Y.shape[1]), s - 1), key=sum)[:_STARTS]
+
+    def ahead(coordinates: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
+        moving = _Moving(Y[:, list(coordinates)], frames, device)
         for _ in range(_TRIED):
-            ahead.step()
-        starts.append((ahead.losses[-1], (0, *others), moving))
-    _, coordinates, moving = min(starts, key=lambda start: start[:2])
-    return moving, coordinates
+            moving.step()
+        return moving.losses[-1], coordinates
+
+    sets = [(0, *more) for more in others]
+    coordinates = min(sets, key=ahead) if len(sets) > 1 else sets[0]
+    return _Moving(Y[:, list(coordinates)], frames, device), coordinates
 
 
 def _scaled(Y: np.ndarray, s: int, frames: Frames) -> np.ndarray:
@@ -311,16 +306,12 @@ def _given(embedding: Any, estimator: Any) -> tuple[Any, GraphEstimator]:
         what = "n_landmarks, which carry the graph alone" if built.has_coordinates else "distances, or sparse features"
         raise ValueError(f"Relaxation needs all points of the map; the estimator was given {what}: fit it to the points.")
     Y = embedding.embedding_ if hasattr(embedding, "embedding_") else embedding
-    Y = Y if hasattr(Y, "detach") else _as_given(Y)
+    if not hasattr(Y, "detach"):
+        Y = host_array(Y)
+        Y = Y if Y.dtype.kind == "f" else real_numbers(Y)  # the precision of numbers is kept
     if Y.ndim != 2 or len(Y) != len(built.points) or not np.isfinite(host_array(Y)).all():
         raise ValueError(
             f"A map must be a finite array of {len(built.points)} rows, one for each point of the graph; shape "
             f"{tuple(Y.shape)} was given: pass what fit_transform returns for the same points."
         )
     return Y, fitted
-
-
-def _as_given(Y: Any) -> np.ndarray:
-    """An array of numbers, its precision kept."""
-    Y = host_array(Y)
-    return Y if Y.dtype.kind == "f" else real_numbers(Y)

@@ -135,8 +135,9 @@ def _of_set(each: LabeledSet, n_splits: int, seed: int) -> dict[str, Record]:
     rows: dict[str, Record] = {name: {} for name in ("clusters", "labels", "maps", "spikes")}
     functions: dict[str, SmoothFunctions] = {}
     for name, given in params.items():
-        grouped = LaplacianClustering(c, **({"n_neighbors": None, "local_scale": None} | _without(given))).fit_predict(X)
-        rows["clusters"][name] = normalized_mutual_info_score(y, grouped)
+        graph: dict[str, Any] = {"n_neighbors": None, "local_scale": None} | given
+        graph.pop("renormalization", None)  # the clustering has its own
+        rows["clusters"][name] = normalized_mutual_info_score(y, LaplacianClustering(c, **graph).fit_predict(X))
         functions[name] = functions_of(GraphLaplacian(**given, calibrate=False).fit(X).graph_, splits, 60)
         rows["labels"][name] = float(split_errors([functions[name]], y, splits, 60).mean())
         Z = _map(X, given, min(max(c - 1, 2), _MOST_COORDINATES))
@@ -152,11 +153,6 @@ def _of_set(each: LabeledSet, n_splits: int, seed: int) -> dict[str, Record]:
         rows["clusters"][name] = normalized_mutual_info_score(y, labels)
     rows["chosen"] = {"auto": auto, **{name: given["bandwidth"] for name, given in params.items()}}
     return rows
-
-
-def _without(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The graph with the clustering's own renormalization."""
-    return {name: value for name, value in given.items() if name != "renormalization"}
 
 
 def _of_manifold(name: str, sample: ManifoldSample, seed: int) -> Record:

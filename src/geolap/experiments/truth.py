@@ -163,12 +163,11 @@ def truth(*, quick: bool = False, random_state: int = 0) -> Study:
 
 def draw(manifold: Manifold, density: str, noise: float, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Observed points (n, r), and the same points without noise (n, ambient_dim)."""
-    rng = check_random_state(seed)
-    if density == "uniform":
-        sample = manifold.make(n, noise, NOISE_DIMS, rng)
-        return sample.data, sample.clean[:, : manifold.ambient_dim]
-    sample = manifold.make(4 * n, noise, NOISE_DIMS, rng)
+    rng, uniform = check_random_state(seed), density == "uniform"
+    sample = manifold.make(n if uniform else 4 * n, noise, NOISE_DIMS, rng)
     clean = sample.clean[:, : manifold.ambient_dim]
+    if uniform:
+        return sample.data, clean
     weight = 1.0 + UNEVENNESS * clean[:, 0] / np.abs(clean[:, 0]).max()
     kept = np.flatnonzero(rng.uniform(0.0, 1.0 + UNEVENNESS, 4 * n) < weight)[:n]
     return sample.data[kept], clean[kept]
@@ -263,14 +262,11 @@ def _summary(errors: list[Record], by: str | None = None, **statistics: Callable
 
 def _optimum(errors: list[Record]) -> list[Record]:
     """Median of ε̂ divided by the best ε, for each rule and error."""
-
-    def median(rows: list[Record]) -> float:
-        return float(np.median(column(rows, "bandwidth") / column(rows, "best_bandwidth")))
-
-    return [
-        {"rule": rule, **{error: median(where(errors, rule=rule, error_of=error)) for error in ERRORS}}
-        for rule in distinct(errors, "rule")
-    ]
+    rows: list[Record] = [{"rule": rule} for rule in distinct(errors, "rule")]
+    for row, error in product(rows, ERRORS):
+        own = where(errors, rule=row["rule"], error_of=error)
+        row[error] = float(np.median(column(own, "bandwidth") / column(own, "best_bandwidth")))
+    return rows
 
 
 def _claims(tables: dict[str, list[Record]]) -> tuple[Claim, ...]:

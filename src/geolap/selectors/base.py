@@ -11,17 +11,27 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..distances import Metric, points_of
+from ..engines import Engine, make_engine
 from ..judgment import judged
+from ..multiplicity import weights_at
 from ..points import Points
 from ..progress import aloud, say
 from ..search import Curve, choose, minima_of, resampled_interval
+from ..search_range import search_grid
 from ..selection import Selection
 from ..sentences import Sentence
 from ..shown import Plotted
+from ..specification import GraphSpec
 
-__all__ = ["BandwidthSelector", "least_of"]
+__all__ = ["BandwidthSelector", "least_of", "searched_by"]
 
 _log = logging.getLogger(__name__)
+
+_PARAMETERS = """    metric : str or callable, optional
+        As for `GeometricConsistency`.
+    n_jobs : int, optional
+    verbose : bool or int, default False
+"""
 
 
 @dataclass(eq=False, repr=False)
@@ -41,6 +51,11 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
     metric: Metric | None = None
     n_jobs: int | None = None
     verbose: bool | int = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__:
+            cls.__doc__ = cls.__doc__.replace("    <parameters of all rules>\n", _PARAMETERS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -100,6 +115,13 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
     @abstractmethod
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
         """The selection by the rule alone."""
+
+
+def searched_by(points: Points, sample: np.ndarray, n_jobs: int | None) -> tuple[Engine, np.ndarray, np.ndarray | None]:
+    """What sums over the points, the bandwidths that a sample of them searches, and the weights of the sample."""
+    engine = make_engine(points, GraphSpec(n_jobs=n_jobs))
+    weights = weights_at(points.multiplicity, sample)
+    return engine, search_grid(engine, engine.nearest(sample), points.total, weights), weights
 
 
 def least_of(

@@ -51,10 +51,7 @@ class CrossValidation(BandwidthSelector):
     n_sample : int, default 2000
         The method works on this many random points, all labeled ones among them: the graph is dense.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------

@@ -38,10 +38,7 @@ class MedianDistance(BandwidthSelector):
         Distances from this many random points to all others count, or where that would be more than 17 million to a random
         part of the others; None takes all pairs.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------
@@ -82,8 +79,7 @@ class MedianDistance(BandwidthSelector):
                 "remove duplicate points or use another method."
             )
         share = np.arange(1, 100) / 100
-        bandwidths, first = np.unique(quantile_of(distances, share, weights), return_index=True)
-        return _rule_of_thumb(bandwidth, bandwidths[bandwidths > 0], np.abs(share - 0.5)[first][bandwidths > 0], "median")
+        return _rule_of_thumb(bandwidth, quantile_of(distances, share, weights), np.abs(share - 0.5), "median")
 
 
 @dataclass(eq=False, repr=False)
@@ -98,10 +94,7 @@ class NeighborDistance(BandwidthSelector):
     n_sample : int or None, default 1000
         The average runs over this many random points; None takes all.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------
@@ -130,7 +123,9 @@ class NeighborDistance(BandwidthSelector):
         k = min(self.n_neighbors, int(points.total) - 1)
         most = min(4 * k, int(points.total) - 1)
         groups = np.array_split(sample, -(-len(sample) // _ROWS))
-        search = _search_of(points, most)
+        search = None
+        if not isinstance(points, Distances):
+            search = heard(NearestNeighbors(n_neighbors=_places(points, most)).fit, points.box)
         found = in_order(lambda rows: _to_nearest(points, rows, most, search), groups, n_jobs=self.n_jobs, label="neighbors")
         distances = np.concatenate(list(found)) * points.unit
         weights = weights_at(points.multiplicity, sample)
@@ -141,10 +136,7 @@ class NeighborDistance(BandwidthSelector):
                 f"The distance to neighbor {k} must be positive to serve as a bandwidth; it is 0: remove duplicate points "
                 "or raise n_neighbors."
             )
-        bandwidths, first = np.unique(typical, return_index=True)
-        scores = np.abs(np.arange(1, most + 1) - k)[first].astype(float)
-        positive = bandwidths > 0
-        return _rule_of_thumb(float(typical[k - 1]), bandwidths[positive], scores[positive], "knn")
+        return _rule_of_thumb(float(typical[k - 1]), typical, np.abs(np.arange(1.0, most + 1) - k), "knn")
 
 
 def _of_pairs(points: Points, rows: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -161,12 +153,6 @@ def _places(points: Points, most: int) -> int:
     """Places that hold a point and its nearest others."""
     m = points.multiplicity
     return most + 1 if m is None else min(int(np.ceil((most + 1) / min(m.min(), 1.0))), len(points))
-
-
-def _search_of(points: Points, most: int) -> NearestNeighbors | None:
-    if isinstance(points, Distances):
-        return None
-    return heard(NearestNeighbors(n_neighbors=_places(points, most)).fit, points.box)
 
 
 def _to_nearest(points: Points, sample: np.ndarray, most: int, search: NearestNeighbors | None) -> np.ndarray:
@@ -187,12 +173,8 @@ def _to_nearest(points: Points, sample: np.ndarray, most: int, search: NearestNe
 
 
 def _rule_of_thumb(bandwidth: float, bandwidths: np.ndarray, scores: np.ndarray, method: str) -> Selection:
-    return Selection(
-        bandwidth=bandwidth,
-        bandwidths=bandwidths,
-        scores=scores,
-        minima=(),
-        interval=None,
-        status=Status.RULE,
-        method=method,
-    )
+    """The selection with a curve of the bandwidths that are positive, each once."""
+    kept, first = np.unique(bandwidths, return_index=True)
+    scores = scores[first][kept > 0]
+    kept = kept[kept > 0]
+    return Selection(bandwidth, kept, scores, minima=(), interval=None, status=Status.RULE, method=method)

@@ -163,7 +163,9 @@ class ConsistencySearch(Spoken, BaseEstimator):
         params, self.selection_ = trial.best
         baseline = trial.baseline()
         self.bandwidth_ = self.selection_.bandwidth
-        self.best_params_ = {"bandwidth": self.bandwidth_, **_graph_of(selector.set_params(**params), params)}
+        spec = GraphSpec.of(selector.set_params(**params))
+        told = [name for name in GraphSpec.names() if name in params or name in spec.given()]
+        self.best_params_ = {"bandwidth": self.bandwidth_, **{name: getattr(spec, name) for name in told}}
         self.best_score_ = _score(self.selection_)
         self.surface_ = [
             {**tried, "bandwidth": s.bandwidth, "score": _score(s), "status": s.status.name.lower()}
@@ -258,12 +260,6 @@ def _restricted(
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether two sets of parameters are the same."""
     return all(same_setting(one[name], other[name]) for name in one)
-
-
-def _graph_of(selector: GeometricConsistency, searched: dict[str, Any]) -> dict[str, Any]:
-    """What a selector says about the graph: what was searched, and what differs from the default."""
-    spec = GraphSpec.of(selector)
-    return {name: getattr(spec, name) for name in GraphSpec.names() if name in searched or name in spec.given()}
 
 
 def _values(selection: Selection) -> np.ndarray:

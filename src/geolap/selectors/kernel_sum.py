@@ -38,10 +38,7 @@ class KernelSum(BandwidthSelector):
     Parameters
     ----------
     engine : {"auto", "tiled", "dense"}, default "auto"
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------

@@ -53,10 +53,7 @@ class LocalContinuity(BandwidthSelector):
     n_sample : int or None, default 2000
         The method works on this many random points; None takes all.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------

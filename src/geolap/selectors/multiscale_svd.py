@@ -17,15 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from ..engines import make_engine
 from ..local_pca import largest_gap, local_singular_values
-from ..multiplicity import weights_at
 from ..points import Points
-from ..search_range import search_grid
 from ..selection import Selection, Status
-from ..specification import GraphSpec
 from ..validation import check_n_sample, check_number, check_random_state
-from .base import BandwidthSelector
+from .base import BandwidthSelector, searched_by
 
 __all__ = ["MultiscaleSVD"]
 
@@ -41,10 +37,7 @@ class MultiscaleSVD(BandwidthSelector):
     n_sample : int or None, default 50
         Number of random points whose singular values are averaged; None takes all.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------
@@ -69,9 +62,7 @@ class MultiscaleSVD(BandwidthSelector):
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
         check_number("max_dim", self.max_dim, Integral, low=1)
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
-        engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
-        weights = weights_at(points.multiplicity, sample)
-        grid = search_grid(engine, engine.nearest(sample), points.total, weights)
+        _, grid, weights = searched_by(points, sample, self.n_jobs)
         K = min(self.max_dim, max(1, points.shape[1] - 1))
         values = local_singular_values(points, sample, grid, K + 1, n_jobs=self.n_jobs)
         sigma = np.average(values, axis=0, weights=weights)

@@ -11,17 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..engines import make_engine
 from ..kernel import ladder_weights, ladders
-from ..multiplicity import counts_of, weights_at
+from ..multiplicity import counts_of
 from ..points import Points, in_unit
 from ..search import Curve, refine
-from ..search_range import search_grid
 from ..selection import Selection
-from ..specification import GraphSpec
 from ..threads import in_order
 from ..validation import check_n_sample, check_random_state
-from .base import BandwidthSelector, least_of
+from .base import BandwidthSelector, least_of, searched_by
 
 __all__ = ["Reconstruction"]
 
@@ -35,10 +32,7 @@ class Reconstruction(BandwidthSelector):
     n_sample : int or None, default 2000
         Number of random points that are reconstructed, each from all others; None takes all.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------
@@ -60,15 +54,13 @@ class Reconstruction(BandwidthSelector):
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
-        engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
-        unit, weights = points.unit, weights_at(points.multiplicity, sample)
+        _, grid, weights = searched_by(points, sample, self.n_jobs)
 
         def errors(bandwidths: np.ndarray) -> np.ndarray:
-            return reconstruction_errors(points, sample, in_unit(bandwidths, unit), n_jobs=self.n_jobs)
+            return reconstruction_errors(points, sample, in_unit(bandwidths, points.unit), n_jobs=self.n_jobs)
 
-        grid = search_grid(engine, engine.nearest(sample), points.total, weights)
         selection = least_of(refine(Curve(grid, errors(grid), weights), errors), "rec", random_state=random_state)
-        square = unit**2  # errors are compared in the unit of the box, and reported in that of the data
+        square = points.unit**2  # errors are compared in the unit of the box, and reported in that of the data
         return replace(
             selection,
             scores=selection.scores * square,

@@ -10,24 +10,20 @@ References
 Shan & Daubechies, Diffusion maps: using the semigroup property for parameter tuning, arXiv:2203.02867.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..engines import make_engine
 from ..kernel import Ladder, gaussian, ladder_weights, ladders
 from ..laplacian import transition
-from ..multiplicity import own_weight, weights_at
+from ..multiplicity import own_weight
 from ..points import Points, in_unit, spread_rows
 from ..search import Curve, refine
-from ..search_range import search_grid
 from ..selection import Selection
-from ..specification import GraphSpec
 from ..threads import checkpoint, in_order
 from ..validation import check_n_sample, check_random_state
-from .base import BandwidthSelector, least_of
+from .base import BandwidthSelector, least_of, searched_by
 
 __all__ = ["Semigroup"]
 
@@ -46,10 +42,7 @@ class Semigroup(BandwidthSelector):
     n_sample : int or None, default 200
         Number of random rows that are compared; None takes all.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------
@@ -71,7 +64,7 @@ class Semigroup(BandwidthSelector):
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
         random_state = check_random_state(self.random_state)
         sample = check_n_sample(self.n_sample, len(points), random_state)
-        engine = make_engine(points, GraphSpec(n_jobs=self.n_jobs))
+        engine, grid, weights = searched_by(points, sample, self.n_jobs)
 
         def errors(bandwidths: np.ndarray) -> np.ndarray:
             both = np.concatenate([bandwidths, np.sqrt(2.0) * bandwidths])
@@ -79,8 +72,6 @@ class Semigroup(BandwidthSelector):
             epsilons = in_unit(bandwidths, points.unit)
             return semigroup_errors(points, sample, epsilons, degrees, most_columns=_COLUMNS, n_jobs=self.n_jobs)
 
-        weights = weights_at(points.multiplicity, sample)
-        grid = search_grid(engine, engine.nearest(sample), points.total, weights)
         curve = refine(Curve(grid, errors(grid), weights), errors, sparing=len(points) > _MANY)
         return least_of(curve, "semigroup", random_state=random_state, ends=False)
 
@@ -109,7 +100,8 @@ def semigroup_errors(
 
     def of(ladder: Ladder) -> np.ndarray:
         found = np.zeros((len(ladder.columns), len(sample), len(columns)))
-        own = [gaussian(from_sample, eps) @ density[:, column] for column, eps in _steps(ladder)]
+        rungs = list(zip(ladder.columns, ladder.bandwidths, strict=True))
+        own = [gaussian(from_sample, eps) @ density[:, column] for column, eps in rungs]
         for block in np.array_split(np.arange(n), -(-n // _ROWS)):
             sqdist = points.sqdist(block)
             weights = ladder_weights(sqdist, ladder, np.empty_like(sqdist))
@@ -118,7 +110,7 @@ def semigroup_errors(
                 v = density[:, column]
                 once = W[:, sample].T * v[block] / sums[:, None]  # W is symmetric
                 twice += (once / (W @ v)) @ W[:, columns]
-        for twice, (column, eps) in zip(found, _steps(ladder), strict=True):
+        for twice, (column, eps) in zip(found, rungs, strict=True):
             wide = transition(gaussian(from_sample, np.sqrt(2.0) * eps), density[:, m + column])
             twice *= density[columns, column]
             twice -= wide[:, columns]
@@ -128,7 +120,3 @@ def semigroup_errors(
     for ladder, found in zip(steps, in_order(of, steps, n_jobs=n_jobs, label=f"semigroup at {m} bandwidths"), strict=True):
         errors[:, ladder.columns] = found.T
     return errors
-
-
-def _steps(ladder: Ladder) -> Iterable[tuple[int, float]]:
-    return zip(ladder.columns, ladder.bandwidths, strict=True)

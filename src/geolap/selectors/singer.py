@@ -46,10 +46,7 @@ class SingerRate(BandwidthSelector):
     pilot : selector, optional
         How the pilot bandwidth is chosen; by default `GeometricConsistency`.
     random_state : int, RandomState or None
-    metric : str or callable, optional
-        As for `GeometricConsistency`.
-    n_jobs : int, optional
-    verbose : bool or int, default False
+    <parameters of all rules>
 
     Attributes
     ----------

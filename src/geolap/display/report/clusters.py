@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 
 from ...estimators.base import NEIGHBORS, graph_in_words
-from ...estimators.clusters import ClusterStatus, LaplacianClustering
+from ...estimators.clusters import LaplacianClustering
 from ..coloring import Coloring, label_coloring
 from .maps import DRAWN, Maps, MapView, panel
 
@@ -21,11 +21,7 @@ class Clusters:
 
     Attributes
     ----------
-    labels : ndarray (n_points,)
-    status : ClusterStatus
-    strengths : dict
-        Υ of each number that was looked at.
-    n_outliers : int
+    found : LaplacianClustering
     graph : str
         The one that they were found on, in words.
     view : MapView
@@ -35,10 +31,7 @@ class Clusters:
         Whether it is the map at ε̂.
     """
 
-    labels: np.ndarray = field(repr=False)
-    status: ClusterStatus
-    strengths: dict[int, float]
-    n_outliers: int
+    found: LaplacianClustering
     graph: str
     view: MapView = field(repr=False)
     coloring: Coloring = field(repr=False)
@@ -66,10 +59,7 @@ def clusters_of(points: np.ndarray, maps: Maps, seed: int, found: LaplacianClust
         center, sides = panel(places[rows])
         view = MapView(1.0, found.bandwidth_, rows, places[rows], center, sides)
     return Clusters(
-        labels=found.labels_,
-        status=found.status_,
-        strengths=found.strengths_,
-        n_outliers=found.n_outliers_,
+        found=found,
         graph=graph_in_words(found, n_neighbors),
         view=replace(view, ellipses=view.ellipses[:0], clipped=view.clipped[:0]),
         coloring=replace(label_coloring(found.labels_, n), title="cluster"),

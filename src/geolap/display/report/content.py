@@ -17,14 +17,14 @@ from ...choices import RULES
 from ...dimension import DimensionCurve, dimension_curve
 from ...estimators.base import near_alone
 from ...estimators.clusters import LaplacianClustering
-from ...graphs.health import HealthCurve, graph_health, health_curve
+from ...graphs.health import GraphHealth, HealthCurve, graph_health, health_curve
 from ...kernel import convert_bandwidth
 from ...multiplicity import quantile_of, weights_at
 from ...points import Points
 from ...progress import begin, parts
 from ...selection import Selection
 from ...selectors import GeometricConsistency, selector_named
-from ...selectors.comparison import Comparison, ComparisonRow
+from ...selectors.comparison import Comparison
 from ...validation import check_random_state
 from ..coloring import Coloring, label_coloring
 from .advice import Snippet, advice_for, snippets_for
@@ -160,7 +160,10 @@ class ReportContent:
     @property
     def vote(self) -> tuple[int, float]:
         """The dimension at the bandwidth next to ε̂ and the share of votes for it; 0 where nothing is known."""
-        return (0, 0.0) if self.dimension is None else _vote(self.dimension, self.selection.bandwidth)
+        if self.dimension is None:
+            return 0, 0.0
+        at = np.abs(np.log(self.dimension.bandwidths / self.selection.bandwidth)).argmin()
+        return int(self.dimension.votes[at]), float(self.dimension.shares[at])
 
     @property
     def range_of_scales(self) -> tuple[float, float] | None:
@@ -200,7 +203,7 @@ def content_of(
             begin("report: bandwidth")
             selection, _ = GeometricConsistency(random_state=random_state).timed(points)
         rivals = [_ask(points, method, seed) for method in asked]
-        rivals += [_rival(row) for row in comparison or ()]
+        rivals += [_on_graph(_answered(row.selection, row.seconds), row.health) for row in comparison or ()]
         scales = selection.details.get("scanned", selection.bandwidths)
         if len(scales) > _MOST_SCALES:
             scales = np.geomspace(scales[0], scales[-1], _MOST_SCALES)
@@ -268,11 +271,6 @@ def _clusters(
         return None
 
 
-def _vote(dimension: DimensionCurve, bandwidth: float) -> tuple[int, float]:
-    at = np.abs(np.log(dimension.bandwidths / bandwidth)).argmin()
-    return int(dimension.votes[at]), float(dimension.shares[at])
-
-
 def _name(name: str | None) -> str:
     return "these points" if name is None else str(name)
 
@@ -288,9 +286,8 @@ def _known_health(selection: Selection) -> HealthCurve | None:
         n_points=round(float(quantile_of(effective[:, -1], 0.5, scanned) / share[-1])),
         components=None,
         largest_component=None,
-        isolated=np.average(
-            effective < 1.0002, axis=0, weights=scanned
-        ),  # neighbors of weight 1e-4 together: none within 3ε
+        # Neighbors of weight 1e-4 together: none within 3ε.
+        isolated=np.average(effective < 1.0002, axis=0, weights=scanned),
         effective_neighbors=quantile_of(effective, (0.0, 0.25, 0.5, 0.75, 1.0), scanned).T,
     )
 
@@ -333,8 +330,7 @@ def _with_graph(rival: Rival, health: HealthCurve, points: Points, seed: int) ->
     if rival.bandwidth is None or rival.neighbors is not None:
         return rival
     if health.components is None:
-        graph = graph_health(points, rival.bandwidth, random_state=seed)
-        return replace(rival, neighbors=graph.effective_neighbors[2], components=graph.components, isolated=graph.isolated)
+        return _on_graph(rival, graph_health(points, rival.bandwidth, random_state=seed))
     at = np.searchsorted(health.bandwidths, rival.bandwidth)
     return replace(
         rival,
@@ -344,11 +340,8 @@ def _with_graph(rival: Rival, health: HealthCurve, points: Points, seed: int) ->
     )
 
 
-def _rival(row: ComparisonRow) -> Rival:
-    health = row.health
-    neighbors, components, isolated = health.effective_neighbors[2], health.components, health.isolated
-    told = _answered(row.selection, row.seconds)
-    return replace(told, neighbors=neighbors, components=components, isolated=isolated)
+def _on_graph(rival: Rival, graph: GraphHealth) -> Rival:
+    return replace(rival, neighbors=graph.effective_neighbors[2], components=graph.components, isolated=graph.isolated)
 
 
 def _answered(selection: Selection, seconds: float, *warned: str) -> Rival:

@@ -97,18 +97,9 @@ def selection_figure(content: ReportContent) -> Figure:
         ends = np.array([rival.interval or (rival.bandwidth, rival.bandwidth) for rival in rivals])
         bars = {"type": "data", "symmetric": False, "color": "@rival", "thickness": 1.5, "width": 4}
         bars |= {"array": _numbers(ends[:, 1] - middle), "arrayminus": _numbers(middle - ends[:, 0])}
-        data.append(
-            _scatter(
-                "markers",
-                middle,
-                range(len(rivals)),
-                yaxis="y2",
-                marker={"color": "@rival", "size": 9, "symbol": "diamond"},
-                error_x=bars,
-                customdata=[_text(rival.method) for rival in rivals],
-                hovertemplate=_told("%{customdata}: ε̂ = %{x:.4g}"),
-            )
-        )
+        look = {"yaxis": "y2", "marker": {"color": "@rival", "size": 9, "symbol": "diamond"}, "error_x": bars}
+        names, hover = [_text(rival.method) for rival in rivals], _told("%{customdata}: ε̂ = %{x:.4g}")
+        data.append(_scatter("markers", middle, range(len(rivals)), **look, customdata=names, hovertemplate=hover))
         _add_panel(
             layout,
             domain=[0.0, gap - 40 / (height - 60)],
@@ -203,13 +194,8 @@ def map_figure(view: MapView, coloring: Coloring | None) -> Figure:
     elif coloring.values is not None:
         low, high = color_limits(coloring)
         scale = [[k / 4, f"@s{k}"] for k in range(5)]
-        marker: dict[str, Any] = {
-            "color": _numbers(coloring.values[rows]),
-            "cmin": low,
-            "cmax": high,
-            "size": 4.5,
-            "colorscale": scale,
-        }
+        marker: dict[str, Any] = {"color": _numbers(coloring.values[rows]), "cmin": low, "cmax": high, "size": 4.5}
+        marker["colorscale"] = scale
         data = [_points(places, rows, marker, f"{coloring.title}: %{{marker.color:.3g}}")]
     else:
         data = []

@@ -23,7 +23,7 @@ from ...progress import begin
 from ...scale import neighbor_scale
 from ...selection import Selection, Verdict
 from ...threads import one_blas_thread
-from ..coloring import Coloring, density_coloring, distance_coloring
+from ..coloring import Coloring, relative_coloring
 
 __all__ = ["DRAWN", "FAILURES", "MOST_OF_NEIGHBORS", "MapView", "Maps", "map_views", "panel"]
 
@@ -248,11 +248,9 @@ def _which_graph(selection: Selection, near: bool, wanted: bool) -> str:
 
 def _density(model: LaplacianEigenmap, n: int) -> Coloring | None:
     """Colors by the degrees of the graph, or by its local scales, with which degrees are alike everywhere."""
-    values, graph = np.full(n, np.nan), model.graph_
-    values[slice(None) if model.landmarks_ is None else model.landmarks_] = (
-        graph.degrees if model.local_scale is None else graph.bandwidths
-    )
-    return density_coloring(values) if model.local_scale is None else distance_coloring(values, NEAREST)
+    values, graph, local = np.full(n, np.nan), model.graph_, model.local_scale is not None
+    values[slice(None) if model.landmarks_ is None else model.landmarks_] = graph.bandwidths if local else graph.degrees
+    return relative_coloring(f"distance to the {NEAREST}th neighbor" if local else "density", values)
 
 
 def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None, order: np.ndarray) -> MapView:

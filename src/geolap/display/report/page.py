@@ -229,22 +229,22 @@ def _maps(content: ReportContent) -> Section:
 
 
 def _clusters(content: ReportContent) -> Section:
-    title, found = "Which clusters there are", content.clusters
-    if found is None:
+    title, clusters = "Which clusters there are", content.clusters
+    if clusters is None:
         left_out = _remark(content.remarks.get("clusters"))
         return (_section("clusters", title, "", left_out), {}) if left_out else ("", {})
-    sizes = np.bincount(found.labels)
+    found = clusters.found
+    sizes = np.bincount(found.labels_)
     many = f"{len(sizes)} clusters" if len(sizes) > 1 else "One cluster"
-    text = f"{many}. {escape(str(found.status))} {found.graph}"
-    if found.n_outliers:
-        text += f" {found.n_outliers} outliers belong to the clusters of their neighbors."
+    text = f"{many}. {escape(str(found.status_))} {clusters.graph}"
+    if found.n_outliers_:
+        text += f" {found.n_outliers_} outliers belong to the clusters of their neighbors."
     names = tuple(f"{k} ({size})" for k, size in enumerate(sizes))
-    figure = map_figure(found.view, found.coloring)
-    on = "the map at ε̂" if found.on_the_map else "principal components 1 and 2, because the map has parts"
-    key = _color_key(replace(found.coloring, categories=names))
+    figure = map_figure(clusters.view, clusters.coloring)
+    on = "the map at ε̂" if clusters.on_the_map else "principal components 1 and 2, because the map has parts"
+    key = _color_key(replace(clusters.coloring, categories=names))
     drawn = f"{key}<figure>{_chart('clusters0', f'Clusters on {on}.', 320)}</figure>"
-    shares = sizes / len(found.labels)
-    strengths = found.strengths
+    shares, strengths = sizes / sizes.sum(), found.strengths_
     tables = (
         _table({"cluster": _cells(range(len(sizes)), "d"), "points": _cells(sizes, "d"), "share": _cells(shares, ".1%")}),
         _table({"clusters": _cells(strengths, "d"), "how far they stand out (Υ)": _cells(strengths.values(), ".3g")}),
@@ -261,13 +261,13 @@ def _coordinates(content: ReportContent) -> Section:
         "Those that span the data, rather than the first ones. A map tells a candidate if points that are neighbors on it "
         "share its values. <code>LaplacianEigenmap(n_components=&quot;auto&quot;)</code> maps to those chosen."
     )
-    figure, names = coordinates_figure(found), {}
+    figure, key = coordinates_figure(found), []
     marks = {"chosen": ("line", "@choice"), "not enough": ("line", "@artifact"), "the first": ("dash", "@curve")}
-    key = [(*marks[kind], name if kind == "the first" else f"{name}: {kind}") for name, kind, _ in told_curves(found)]
+    columns = {"candidate": _cells(range(1, len(found.first_told) + 1), "d")}
     for name, kind, told in told_curves(found):
-        shares = (None if np.isnan(share) else share for share in told)
-        names[name if kind == "the first" else f"{name} ({kind})"] = _cells(shares, ".0%", missing="left out")
-    columns = {"candidate": _cells(range(1, len(found.first_told) + 1), "d"), **names}
+        first, shares = kind == "the first", (None if np.isnan(share) else share for share in told)
+        key.append((*marks[kind], name if first else f"{name}: {kind}"))
+        columns[name if first else f"{name} ({kind})"] = _cells(shares, ".0%", missing="left out")
     drawn = _figure("coordinates0", "How much of every candidate the chosen coordinates tell.", key, figure)
     parts = _list(found.reasons), drawn, _numbers(_table(columns))
     return _section("coordinates", "Which coordinates", text, *parts), {"coordinates0": figure}
