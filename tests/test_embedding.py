@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LinearRegression
 from sklearn.manifold import SpectralEmbedding
 
 import geolap
@@ -205,3 +206,27 @@ def test_nearest_neighbor_graphs_are_solved_sparse():
     spectrum = smooth_spectrum(kernel_graph(nearest_pairs(X, 30), 0.15), 4)
     assert spectrum.residual < 1e-8
     assert spectrum.n_components == 1
+
+
+def test_a_map_about_outliers_joins_neighbors_with_equal_weights():
+    far = 3.0 * np.vstack([np.eye(3), np.eye(3) + 0.03])  # three pairs
+    X = np.vstack([make_sphere(400, random_state=0).data, far])
+    with pytest.warns(geolap.UnresolvedWarning, match="8 of 406 points hold 100% of the variance of coordinate 1"):
+        pulled = geolap.LaplacianEigenmap(3, n_neighbors=None, random_state=0).fit(X)
+    model = geolap.LaplacianEigenmap(3, random_state=0).fit(X)
+    assert (pulled.n_neighbors_, model.n_neighbors_) == (None, 20)
+    assert model.selection_.bandwidth == pulled.bandwidth_
+    weights = model.graph_.weights.data
+    assert weights[weights > 0].min() > np.exp(-1 / 9) - 1e-12  # a point has no weight of its own
+    # The coordinates of a sphere, outliers included.
+    fit = LinearRegression().fit(model.embedding_, X)
+    assert fit.score(model.embedding_, X) > 0.9
+    np.testing.assert_allclose(model.transform(X), model.embedding_)
+
+
+def test_a_bandwidth_that_is_given_is_kept_with_outliers():
+    X = np.vstack([make_sphere(400, random_state=0).data, 3.0 * np.eye(3), 3.0 * np.eye(3) + 0.1])
+    for params in ({"bandwidth": 0.4}, {"bandwidth": "knn"}, {"n_neighbors": None}, {"disconnected": "separate"}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert geolap.LaplacianEigenmap(2, random_state=0, **params).fit(X).n_neighbors_ is None

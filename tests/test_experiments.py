@@ -126,7 +126,7 @@ def test_graphs_are_compared_on_the_sets_that_are_there(monkeypatch, tmp_path):
     monkeypatch.setattr(labeled_sets, "find_spec", lambda name: None)
     few = ("all pairs", "10 neighbors", "all pairs, local", "30 neighbors", "10 neighbors, local", graphs._ELSE)
     monkeypatch.setattr(graphs, "GRAPHS", {name: graphs.GRAPHS[name] for name in few})
-    monkeypatch.setattr(graphs, "ALL", (*few, graphs.UNWEIGHTED, graphs.AUTO))
+    monkeypatch.setattr(graphs, "ALL", (*few, graphs.UNWEIGHTED, graphs.EQUAL, graphs.AUTO))
     monkeypatch.setattr(graphs, "MANIFOLDS", {"sphere": graphs.MANIFOLDS["sphere"]})
     (study,) = experiments.reproduce("graphs", quick=True, output=tmp_path)
     assert [row["set"] for row in study.tables["clusters"]] == ["iris", "wine", "digits"]

@@ -213,7 +213,7 @@ def test_coordinates_of_outliers_are_a_field_and_lead_to_advice():
     content = content_of(np.vstack([X, 2.5 * X[:3]]), random_state=0)
     assert content.maps.views[1].pulled
     assert "single out a few points" in content.remarks["outliers"]
-    assert any("local_scale" in snippet.code for snippet in content.snippets)
+    assert any("equal weights" in snippet.code for snippet in content.snippets)
 
 
 def test_two_points_more_than_needed_make_a_report(tmp_path):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeGuard, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -38,6 +38,7 @@ __all__ = [
     "NEAREST",
     "NEIGHBORS",
     "GraphEstimator",
+    "by_consistency",
     "carriers",
     "check_landmarks",
     "documented",
@@ -225,6 +226,10 @@ class GraphEstimator(Spoken, BaseEstimator):
         given = (self.cutoff, self.neighbors, self.local_scale)
         return (isinstance(data, Distances) and data.partial) or any(value is not None for value in given)
 
+    def _undecided(self, data: Points, by_landmarks: bool) -> bool:
+        """Whether the parameters leave open which graph it is."""
+        return self.n_neighbors == "auto" and not by_landmarks and not self._says_which_pairs(data)
+
     def _spec(self, data: Points) -> FullSpec:
         """Which graph the parameters mean; "auto" begins with all pairs."""
         spec = GraphSpec.of(self)
@@ -265,8 +270,7 @@ class GraphEstimator(Spoken, BaseEstimator):
             check_landmarks(n_landmarks, len(data))
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
-        undecided = self.n_neighbors == "auto" and not by_landmarks and not self._says_which_pairs(data)
-        if undecided and near_alone(selection, len(data)):
+        if self._undecided(data, by_landmarks) and near_alone(selection, len(data)):
             density = min(spec.renormalization, DENSITY)
             near = replace(spec, n_neighbors=NEIGHBORS, local_scale=NEAREST, renormalization=density)
             skeleton = skeleton_of(data, near, random_state=self.random_state)
@@ -359,12 +363,12 @@ def _told_in_words(data: Points) -> Iterator[None]:
 
 def near_alone(selection: Selection | None, n_points: int) -> bool:
     """Whether a map joins nearest neighbors alone, where nothing else says which pairs count: one ε̂ does not suit all."""
-    return (
-        selection is not None
-        and selection.method in ("gc", "gc_inverse")
-        and not selection.even
-        and n_points > 2 * NEIGHBORS
-    )
+    return by_consistency(selection) and not selection.even and n_points > 2 * NEIGHBORS
+
+
+def by_consistency(selection: Selection | None) -> TypeGuard[Selection]:
+    """Whether the bandwidth was chosen by geometric consistency."""
+    return selection is not None and selection.method in ("gc", "gc_inverse")
 
 
 def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) -> str:

@@ -12,23 +12,24 @@ import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from ..graphs.build import BuiltGraph
+from ..graphs.build import BuiltGraph, build_graph
 from ..graphs.entropy import spectral_entropy
 from ..graphs.graph import KernelGraph
+from ..graphs.skeleton import skeleton_of
 from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectrum
-from ..points import on_device
+from ..points import Points, on_device
 from ..selection import UnresolvedWarning
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
 from ..shown import Plotted
 from ..threads import beside, one_blas_thread
 from ..validation import check_choice, check_number
-from .base import GraphEstimator, documented
+from .base import DENSITY, GraphEstimator, by_consistency, documented
 from .chunked import in_chunks
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
 
@@ -55,8 +56,9 @@ _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn
 _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
         Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of); None joins
         all points.  "auto" joins all where one ε̂ resolves the geometry everywhere (`Selection.even`), and elsewhere the 10
-        nearest, with local scales by the 7th, λ = 1/2 at most and an ε̂ of their own, the graph that clusters are found on:
-        `geolap reproduce graphs` has the evidence.
+        nearest, with local scales by the 7th, λ = 1/2 at most and an ε̂ of their own, the graph that clusters are found on.
+        Where half of the coordinates, or more, would be about a few outliers, it joins the 20 nearest with equal weights:
+        ``bandwidth_`` is then three times the longest of their distances.  `geolap reproduce graphs` has the evidence.
 """
 _EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
         Signs are fixed: in every coordinate the entry of largest magnitude is positive.  Of a dask array, or a file larger
@@ -82,10 +84,15 @@ _CANDIDATES = (20, 40, 80)
 _MOST_BESIDE = 100_000
 # Components of a graph, at most, for coordinates to be chosen, and points of one for it to have a choice of its own.
 _MOST_COMPONENTS, _FEWEST_POINTS = 200, 30
-# A coordinate is about outliers if this share of the points holds that share of its variance; not told of fewer points.
-_FEW, _NEARLY_ALL, _FEWEST = 0.02, 0.9, 100
+# A coordinate is about outliers if this share of the points holds more than half of its variance, and about nothing else if
+# it holds that share; not told of fewer points.
+_FEW, _HALF, _NEARLY_ALL, _FEWEST = 0.02, 0.5, 0.9, 100
+# Neighbors that are then joined with equal weights, and the bandwidth for that over the longest distance.
+_EQUAL, _WIDE = 20, 3.0
 
 _Class = TypeVar("_Class", bound=type)
+# The constant eigenvector and the coordinates, which eigenvectors these are, and how they were chosen.
+_Found: TypeAlias = tuple[Spectrum, np.ndarray, IndependentCoordinates | None]
 
 
 def _documented(cls: _Class) -> _Class:
@@ -130,12 +137,11 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         """
         self._check_parameters()
         data = self._data(X, sample_weight)
-        graph = self._uncalibrated(data, y, n_landmarks=self.n_landmarks)
-        data.engines.clear()  # what chose ε holds several times the points
-        alone = on_device(graph.points) or graph.kernel.n_points > _MOST_BESIDE
-        with one_blas_thread, beside(self._calibrated, graph, data, n_jobs=1 if alone else self.n_jobs) as calibrated:
-            spectrum, self.coordinates_, self.independence_ = self._spectrum(graph)
-            built = calibrated()
+        built, found = self._solved(self._uncalibrated(data, y, n_landmarks=self.n_landmarks), data)
+        if self._about_outliers(built, found[0], data):
+            built, found = self._solved(self._of_equal_weights(built, data), data)
+        spectrum, self.coordinates_, self.independence_ = found
+        self._check_connected(spectrum, built.kernel)
         loss = np.nan_to_num(built.kernel.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:])
         self._built, self._loss = built, loss  # 1 − eigenvalue of P, where ρ = 1; 0 for coordinates that do not exist
         self.component_labels_, self.n_graph_components_ = spectrum.components, spectrum.n_components
@@ -175,30 +181,55 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         check_choice("disconnected", self.disconnected, ("warn", "error", "separate"))
         check_choice("eigen_solver", self.eigen_solver, SOLVERS)
 
-    def _spectrum(self, built: BuiltGraph) -> tuple[Spectrum, np.ndarray, IndependentCoordinates | None]:
+    def _solved(self, graph: BuiltGraph, data: Points) -> tuple[BuiltGraph, _Found]:
+        """The graph, calibrated if it is to be, and its coordinates."""
+        data.engines.clear()  # what chose ε holds several times the points
+        alone = on_device(graph.points) or graph.kernel.n_points > _MOST_BESIDE
+        with one_blas_thread, beside(self._calibrated, graph, data, n_jobs=1 if alone else self.n_jobs) as calibrated:
+            found = self._spectrum(graph)
+            return calibrated(), found
+
+    def _about_outliers(self, built: BuiltGraph, spectrum: Spectrum, data: Points) -> bool:
+        """Whether half of the coordinates are about a few points, of a graph that was chosen by default."""
+        chosen = self._undecided(data, built.landmarks is not None) and by_consistency(built.selection)
+        if not chosen or self.disconnected == "separate" or len(data) <= max(2 * _EQUAL, _FEWEST):
+            return False
+        return bool(np.mean(_held_by_few(spectrum.vectors[:, 1:]) > _HALF) >= _HALF)
+
+    def _of_equal_weights(self, built: BuiltGraph, data: Points) -> BuiltGraph:
+        """The graph that joins nearest neighbors with equal weights, in the place of another one."""
+        spec = self._spec(data)
+        near = replace(spec, n_neighbors=_EQUAL, renormalization=min(spec.renormalization, DENSITY))
+        skeleton = skeleton_of(data, near, random_state=self.random_state)
+        assert skeleton.pairs is not None
+        longest = float(skeleton.pairs.sqdist.max()) ** 0.5 * skeleton.pairs.unit
+        joined = build_graph(data, skeleton, _WIDE * longest, random_state=self.random_state)
+        return replace(joined, selection=built.selection, metric=built.metric)
+
+    def _spectrum(self, built: BuiltGraph) -> _Found:
         """The constant eigenvector and those that are coordinates, which these are, and how they were chosen."""
-        graph, independence = built.kernel, None
-        components = graph_components(graph)
-        sizes = np.bincount(components)
+        graph, components = built.kernel, graph_components(built.kernel)
         if isinstance(self.n_components, str):  # "auto"
-            spectrum, coordinates, independence = self._independent(built, components)
-        else:
-            if self.n_components >= graph.n_points:
-                raise ValueError(
-                    Sentence(
-                        "{n_components} must be less than the number of points; {given} was given for {n} points: lower it.",
-                        given=self.n_components,
-                        n=graph.n_points,
-                    )
+            return self._independent(built, components)
+        if self.n_components >= graph.n_points:
+            raise ValueError(
+                Sentence(
+                    "{n_components} must be less than the number of points; {given} was given for {n} points: lower it.",
+                    given=self.n_components,
+                    n=graph.n_points,
                 )
-            spectrum, coordinates = self._smoothest(built, self.n_components, components), np.arange(self.n_components)
-        if len(sizes) > 1 and self.disconnected != "separate":
-            useless = min(len(sizes) - 1, len(coordinates) if independence is None else MOST_CONTRASTS)
-            message = _in_components(sizes, useless, graph.bandwidth)
-            if self.disconnected == "error":
-                raise ValueError(message)
-            warnings.warn(message, stacklevel=3)
-        return spectrum, coordinates, independence
+            )
+        return self._smoothest(built, self.n_components, components), np.arange(self.n_components), None
+
+    def _check_connected(self, spectrum: Spectrum, graph: KernelGraph) -> None:
+        sizes = np.bincount(spectrum.components)
+        if len(sizes) == 1 or self.disconnected == "separate":
+            return
+        most = MOST_CONTRASTS if isinstance(self.n_components, str) else self.n_components
+        message = _in_components(sizes, most, graph.bandwidth)
+        if self.disconnected == "error":
+            raise ValueError(message)
+        warnings.warn(message, stacklevel=3)
 
     def _smoothest(self, built: BuiltGraph, k: int, components: np.ndarray) -> Spectrum:
         """The constant eigenvector and the k smoothest others."""
@@ -212,7 +243,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             n_jobs=self.n_jobs,
         )
 
-    def _independent(self, built: BuiltGraph, components: np.ndarray) -> tuple[Spectrum, np.ndarray, IndependentCoordinates]:
+    def _independent(self, built: BuiltGraph, components: np.ndarray) -> _Found:
         """The coordinates that span the data, out of enough candidates."""
         graph, told = built.kernel, known_dimension(built.selection)
         separate, n_components = self.disconnected == "separate", int(components.max()) + 1
@@ -267,15 +298,22 @@ def _picked(spectrum: Spectrum, coordinates: np.ndarray) -> Spectrum:
     )
 
 
-def _in_components(sizes: np.ndarray, useless: int, bandwidth: float) -> Sentence:
+def _in_components(sizes: np.ndarray, most: int, bandwidth: float) -> Sentence:
+    """What to say of a graph in components of these sizes, if so many coordinates at most may tell them apart."""
+    needed = len(sizes) - 1
+    if needed > most:
+        first = "coordinate is" if most == 1 else f"{most} coordinates are"
+        told = f"it would take {needed} coordinates to tell them apart, so that the first {first} about some of them only"
+    else:
+        told = "the first coordinate only tells them apart"
+        told = told if needed == 1 else f"the first {needed} coordinates only tell them apart"
     return Sentence(
-        "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): the first "
-        "{coordinates} them apart.  Embed each on its own with {disconnected=separate}, use a larger bandwidth or more "
-        "neighbors, or remove outliers.",
+        "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): {told}.  "
+        "Embed each on its own with {disconnected=separate}, use a larger bandwidth or more neighbors, or remove outliers.",
         bandwidth=bandwidth,
         n=len(sizes),
         shown=", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else ""),
-        coordinates="coordinate only tells" if useless == 1 else f"{useless} coordinates only tell",
+        told=told,
     )
 
 
@@ -393,19 +431,24 @@ class DiffusionMap(_SpectralMap):
 
 def _few_points(Y: np.ndarray) -> Sentence | None:
     """What to say if a coordinate of the map Y (n, k) is about a few points and nothing else; None if none is."""
-    n, most = len(Y), max(1, int(_FEW * len(Y)))
-    squares = (Y - Y.mean(axis=0)) ** 2
-    total = squares.sum(axis=0)
-    held = np.partition(squares, n - most, axis=0)[n - most :].sum(axis=0)
-    single = np.flatnonzero(held > _NEARLY_ALL * total)
-    if n < _FEWEST or not len(single):
+    held = _held_by_few(Y)
+    single = np.flatnonzero(held > _NEARLY_ALL)
+    if len(Y) < _FEWEST or not len(single):
         return None
     return Sentence(
         "Coordinates should vary over the data; {most} of {n} points hold {share:.0%} of the variance of {which}: "
-        "remove these outliers, or join nearest neighbors with equal weights ({n_neighbors=10} and a {bandwidth} far above "
+        "remove these outliers, or join nearest neighbors with equal weights ({n_neighbors=20} and a {bandwidth} far above "
         "all distances).",
         which=f"coordinate {single[0] + 1}",
-        most=most,
-        n=n,
-        share=float(held[single[0]] / total[single[0]]),
+        most=max(1, int(_FEW * len(Y))),
+        n=len(Y),
+        share=float(held[single[0]]),
     )
+
+
+def _held_by_few(Y: np.ndarray) -> np.ndarray:
+    """The share of its variance that a few points have of each coordinate of the map Y (n, k)."""
+    n, most = len(Y), max(1, int(_FEW * len(Y)))
+    squares = (Y - Y.mean(axis=0)) ** 2
+    held = np.partition(squares, n - most, axis=0)[n - most :].sum(axis=0)
+    return held / np.maximum(squares.sum(axis=0), np.finfo(float).tiny)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from ...estimators.base import DENSITY, NEAREST, NEIGHBORS
 from ...kernel import convert_bandwidth
 from ...selection import Selection, Status, Verdict
 
@@ -101,8 +100,7 @@ def snippets_for(
     ]
     if outliers and not near:
         code = (
-            f"neighbors = dict(n_neighbors={NEIGHBORS}, local_scale={NEAREST}, renormalization={DENSITY})\n"
-            "eigenmap = geolap.LaplacianEigenmap(**neighbors).fit(X)\n"
+            "eigenmap = geolap.LaplacianEigenmap(n_components=2).fit(X)  # 20 nearest neighbors, equal weights\n"
             "embedding = eigenmap.embedding_"
         )
         snippets.append(Snippet("Map the data without the pull of outliers", code))

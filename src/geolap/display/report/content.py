@@ -48,12 +48,12 @@ _FEW_ASKED = 500
 _LONG_IF_WIDE = ("semigroup", "clmr")
 _PULLED_NEAR = (
     "At ε̂ some of the first coordinates only single out a few points that hang on the others by little; those that "
-    "follow are drawn."
+    "follow are drawn. Equal weights for 20 neighbors, which geolap.LaplacianEigenmap() turns to, do without them."
 )
 _PULLED = (
     "At ε̂ the first coordinates single out a few points that are far from all others, as eigenmaps of data with outliers "
-    "do. A larger bandwidth hides them, and the finer geometry with them; one that varies from place to place does not: the "
-    "code is below."
+    "do. A larger bandwidth hides them, and the finer geometry with them; equal weights for 20 neighbors do not: "
+    "geolap.LaplacianEigenmap() turns to these."
 )
 
 
