@@ -232,7 +232,7 @@ def test_columns_may_be_the_points(tmp_path):
     assert table.columns == ("g0", "g1", "g2")
     assert table.row_names == tuple(ROWS)
     (tmp_path / "words.csv").write_text("gene,a,b\nx,1,red\ny,2,blue\nz,4,red\n")
-    with pytest.raises(FileError, match=r"'b' of 'words\.csv' does not"):
+    with pytest.raises(FileError, match=r"must be numbers; column 'b' of 'words\.csv' holds text"):
         read_table(tmp_path / "words.csv", transpose=True)
 
 
@@ -330,7 +330,10 @@ def test_whatever_is_decided_about_columns_is_said(text, note, tmp_path):
         ("a,b\n1,2\n3,inf\n4,5\n", "in row 2, column 'b' is inf"),
         ("a,b\n", "a header and nothing below it"),
         ("a b c, d e\nf g, h i\n", "must have a column of numbers"),
-        ("a,b\n1,true\n2,1\n3,0\n", "numbers or truths"),
+        (
+            "a,b\n1,true\n2,1\n3,0\n",
+            "numbers, truths or text; 'b' of 'x.csv' holds 2 numbers and 1 other cell, first 'true' in row 1",
+        ),
     ],
 )
 def test_a_table_that_is_not_one_is_a_sentence(text, sentence, tmp_path):

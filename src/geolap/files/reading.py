@@ -1,7 +1,8 @@
 """One function that reads them all, and the sentence about whatever the reader of a format stumbles over."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 from math import isfinite
 from os import PathLike
 from typing import Any
@@ -10,19 +11,17 @@ from .arrays import read_mat, read_npy, read_npz
 from .hierarchy import read_hdf5, read_zarr
 from .isolation import ISOLATED, in_another_process
 from .parquet import read_parquet
-from .sheets import read_xlsx
-from .source import FileError, Limits, Source, located
+from .source import FileError, Options, Source, located
 from .table import Frame, Table, table_of
-from .text import Form, read_text
+from .text import read_text, read_xlsx
 
 __all__ = ["FORMATS", "parsed", "read_table"]
 
-_TABLES: dict[str, Callable[..., Frame]] = {"npy": read_npy, "csv": read_text, "tsv": read_text, "parquet": read_parquet}
-_TABLES |= {"xlsx": read_xlsx}
-_ARRAYS: dict[str, Callable[..., Frame]] = {"npz": read_npz, "mat": read_mat, "h5ad": read_hdf5, "hdf5": read_hdf5}
-_ARRAYS |= {"zarr": read_zarr}
+_READERS = {"npy": read_npy, "csv": read_text, "tsv": read_text, "parquet": read_parquet, "xlsx": read_xlsx, "npz": read_npz}
+_READERS |= {"mat": read_mat, "h5ad": read_hdf5, "hdf5": read_hdf5, "zarr": read_zarr}
+_NOTHING_ASKED = Options()
 # How names end, and what is then inside.
-FORMATS = {format: format for format in (*_TABLES, *_ARRAYS)} | {"txt": "csv", "dat": "csv", "pq": "parquet", "h5": "hdf5"}
+FORMATS = {format: format for format in _READERS} | {"txt": "csv", "dat": "csv", "pq": "parquet", "h5": "hdf5"}
 # How files begin; the second of .npz is an empty one.
 _BEGINNINGS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"MATLAB": "mat"}
 _BEGINNINGS |= {b"\x89HDF\r\n\x1a\n": "hdf5"}
@@ -93,41 +92,36 @@ def read_table(
     FileError
         Whatever is wrong with the file, in one sentence.
     """
-    limits = Limits.of(max_bytes, max_columns)
-    with located(path, limits) as source:
+    beside = tuple(name for name in (labels, weights, index) if name is not None)
+    options = Options(array, beside, separator, decimal, header, skip_rows, thousands, tuple(na_values or ()))
+    with located(path, max_bytes, max_columns) as source:
         format = format or _format_of(source)
         if source.path.is_dir() and format != "zarr":
             raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
-        options: dict[str, Any] = {}
-        nothing = tuple(na_values or ())
-        if format in ("csv", "tsv", "xlsx"):
-            separator = "\t" if format == "tsv" and separator is None else separator
-            options = {"form": Form(separator, decimal, header, skip_rows, thousands, nothing)}
-            options |= {"array": array} if format == "xlsx" else {}
-        elif format in _ARRAYS:
-            options = {"array": array, "beside": [column for column in (labels, weights, index) if column is not None]}
-        frame = (in_another_process if format in ISOLATED else parsed)(source, format, limits, **options)
+        if format == "tsv" and separator is None:
+            options = replace(options, separator="\t")
+        frame = (in_another_process if format in ISOLATED else parsed)(source, format, options)
         if array is not None and frame.array is None:
             raise FileError(f"{source.name} holds one array; --array {array} was given: leave it out.")
-        frame.without(float(word) for word in nothing if _is_number(word))
         if format == "mat" and frame.block is not None and frame.block.shape[1] > len(frame.block) and not transpose:
             n, r = frame.block.shape  # many of MATLAB's users have points in columns
             frame.notes.append(f"There are more features ({r}) than points ({n}): --transpose if columns are points.")
-        frame = (frame.transposed(source.name) if transpose else frame).fitting()
+        frame = frame.transposed(source.name) if transpose else frame
+        nothing = [float(word) for word in options.na_values if _is_number(word)]
         choice: dict[str, Any] = {"columns": columns, "drop": drop, "labels": labels, "weights": weights, "index": index}
-        return table_of(frame, source.name, format, **choice, missing=missing, classes=classes)
+        return table_of(frame, source.name, format, **choice, nothing=nothing, missing=missing, classes=classes)
 
 
-def parsed(source: Source, format: str, limits: Limits, **options: Any) -> Frame:
+def parsed(source: Source, format: str, options: Options = _NOTHING_ASKED) -> Frame:
     """The content of a file of that format."""
-    reader = (_TABLES | _ARRAYS)[format]
+    reader = _READERS[format]
     try:
         if format == "mat":
             with source.path.open("rb") as file:
                 reader = read_hdf5 if file.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")) else reader
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of libraries, about metadata
-            return reader(source, limits, **options)
+            return reader(source, options)
     except FileError:
         raise
     except MemoryError:
