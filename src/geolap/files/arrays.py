@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.format import open_memmap
 
-from .source import FileError, Options, Source, needed_library
-from .table import Frame, listed, named, named_alike
+from .columns import Frame
+from .source import FileError, Options, Source, listed, needed_library
+from .table import named, named_alike
 
 __all__ = ["chosen_array", "frame_of_arrays", "read_mat", "read_npy", "read_npz"]
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .arrays import chosen_array, frame_of_arrays
-from .columns import as_word
-from .source import FileError, Options, Source, needed_library
-from .table import Frame, listed, named_alike
+from .columns import Frame, as_word
+from .source import FileError, Options, Source, listed, needed_library
+from .table import named_alike
 
 __all__ = ["read_hdf5", "read_zarr"]
 
@@ -69,7 +69,7 @@ def _read(nodes: dict[str, Any], source: Source, options: Options) -> Frame:
         arrays = {path: arrays[path][...].T for path in needed}
     if not annotated:
         return frame_of_arrays(arrays, source, replace(options, array=chosen))
-    frame = frame_of_arrays(arrays, source, replace(options, array=chosen, beside=()))
+    frame = frame_of_arrays(arrays, source, replace(options, array=chosen, labels=None, weights=None, index=None))
     return _annotated(frame, nodes, source, options)
 
 

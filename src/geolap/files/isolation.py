@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import replace
 from subprocess import DEVNULL, PIPE, Popen
 
+from .columns import Frame
 from .source import FileError, Options, Source
-from .table import Frame
 
 __all__ = ["ISOLATED", "in_another_process", "serve"]
 

@@ -3,23 +3,21 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from math import isfinite
 from os import PathLike
 from typing import Any
 
 from .arrays import read_mat, read_npy, read_npz
+from .columns import Frame, read_parquet
 from .hierarchy import read_hdf5, read_zarr
 from .isolation import ISOLATED, in_another_process
-from .parquet import read_parquet
 from .source import FileError, Options, Source, located
-from .table import Frame, Table, table_of
+from .table import Table, table_of, transposed
 from .text import read_text, read_xlsx
 
 __all__ = ["FORMATS", "parsed", "read_table"]
 
 _READERS = {"npy": read_npy, "csv": read_text, "tsv": read_text, "parquet": read_parquet, "xlsx": read_xlsx, "npz": read_npz}
 _READERS |= {"mat": read_mat, "h5ad": read_hdf5, "hdf5": read_hdf5, "zarr": read_zarr}
-_NOTHING_ASKED = Options()
 # How names end, and what is then inside.
 FORMATS = {format: format for format in _READERS} | {"txt": "csv", "dat": "csv", "pq": "parquet", "h5": "hdf5"}
 # How files begin; the second of .npz is an empty one.
@@ -92,27 +90,23 @@ def read_table(
     FileError
         Whatever is wrong with the file, in one sentence.
     """
-    beside = tuple(name for name in (labels, weights, index) if name is not None)
-    options = Options(array, beside, separator, decimal, header, skip_rows, thousands, tuple(na_values or ()))
+    text: dict[str, Any] = {"separator": separator, "decimal": decimal, "thousands": thousands, "skip_rows": skip_rows}
+    options = Options(array, columns, drop, labels, weights, index, header, **text, na_values=tuple(na_values or ()))
+    options = replace(options, missing=missing, classes=classes)
     with located(path, max_bytes, max_columns) as source:
         format = format or _format_of(source)
         if source.path.is_dir() and format != "zarr":
             raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
-        if format == "tsv" and separator is None:
-            options = replace(options, separator="\t")
         frame = (in_another_process if format in ISOLATED else parsed)(source, format, options)
         if array is not None and frame.array is None:
             raise FileError(f"{source.name} holds one array; --array {array} was given: leave it out.")
         if format == "mat" and frame.block is not None and frame.block.shape[1] > len(frame.block) and not transpose:
             n, r = frame.block.shape  # many of MATLAB's users have points in columns
             frame.notes.append(f"There are more features ({r}) than points ({n}): --transpose if columns are points.")
-        frame = frame.transposed(source.name) if transpose else frame
-        nothing = [float(word) for word in options.na_values if _is_number(word)]
-        choice: dict[str, Any] = {"columns": columns, "drop": drop, "labels": labels, "weights": weights, "index": index}
-        return table_of(frame, source.name, format, **choice, nothing=nothing, missing=missing, classes=classes)
+        return table_of(transposed(frame, source.name) if transpose else frame, source.name, format, options)
 
 
-def parsed(source: Source, format: str, options: Options = _NOTHING_ASKED) -> Frame:
+def parsed(source: Source, format: str, options: Options) -> Frame:
     """The content of a file of that format."""
     reader = _READERS[format]
     try:
@@ -130,13 +124,6 @@ def parsed(source: Source, format: str, options: Options = _NOTHING_ASKED) -> Fr
         said = " ".join((str(error) or type(error).__name__).split())[:120]
         advice = "it is damaged, holds pickled objects, which are never opened, or is of another kind (--format)"
         raise FileError(f"{source.name} must be a readable {format} file; reading it failed ({said}): {advice}.") from error
-
-
-def _is_number(word: str) -> bool:
-    try:
-        return isfinite(float(word))
-    except ValueError:
-        return False
 
 
 def _format_of(source: Source) -> str:

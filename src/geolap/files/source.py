@@ -2,7 +2,7 @@
 
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -14,10 +14,11 @@ from typing import Any, BinaryIO
 
 from ..memory import available_memory, in_words
 
-__all__ = ["FileError", "Options", "Source", "located", "needed_library"]
+__all__ = ["FileError", "Options", "Source", "listed", "located", "needed_library"]
 
 # Beyond this many bytes, something that unpacks to so many times its size is no data.
 _SUSPICIOUS, _MOST_PACKED = 2**30, 200
+_LISTED, _LONGEST = 8, 60  # how many names a sentence lists, and how long
 
 
 class FileError(ValueError):
@@ -26,16 +27,27 @@ class FileError(ValueError):
 
 @dataclass(frozen=True)
 class Options:
-    """What the reader of a format is told; what is None is found.  `geolap.files.read_table` explains them."""
+    """What is asked of a file, as `geolap.files.read_table` explains; what is None is found."""
 
     array: str | None = None
-    beside: tuple[str, ...] = ()  # columns or arrays that are wanted beside the points
+    columns: Iterable[str] | None = None
+    drop: Iterable[str] | None = None
+    labels: str | None = None
+    weights: str | None = None
+    index: str | None = None
+    header: bool | None = None
     separator: str | None = None
     decimal: str | None = None
-    header: bool | None = None
-    skip_rows: int = 0
     thousands: str | None = None
+    skip_rows: int = 0
     na_values: tuple[str, ...] = ()
+    missing: str = "error"
+    classes: bool = True
+
+    @property
+    def beside(self) -> list[str]:
+        """Columns or arrays that are wanted beside the points."""
+        return [name for name in (self.labels, self.weights, self.index) if name is not None]
 
 
 @dataclass(frozen=True)
@@ -49,7 +61,7 @@ class Source:
 
     def part(self, name: str) -> "Source":
         """One of the arrays of a file."""
-        return replace(self, name=f"'{name[:60]}' in {self.name}" if name else self.name)
+        return replace(self, name=f"{listed([name])} in {self.name}" if name else self.name)
 
     def check_array(self, shape: Sequence[int], itemsize: int = 8) -> None:
         """Refuse an array before it is read."""
@@ -113,3 +125,10 @@ def needed_library(name: str, what: str) -> Any:
     except ImportError:
         package = name.partition(".")[0]
         raise FileError(f"{what} needs {package}, which is not installed: pip install 'geolap[files]'.") from None
+
+
+def listed(names: Iterable[object]) -> str:
+    """Some names, in words."""
+    words = [name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…" for name in map(str, names)]
+    more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
+    return ", ".join(f"'{word}'" for word in words[:_LISTED]) + more

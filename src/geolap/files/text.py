@@ -11,11 +11,12 @@ import zipfile
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
-from .columns import MISSING
-from .source import FileError, Options, Source, needed_library
-from .table import Frame, listed, named
+from .columns import MISSING, Frame
+from .source import FileError, Options, Source, listed, needed_library
+from .table import named
 
 __all__ = ["read_text", "read_xlsx"]
 
@@ -48,7 +49,7 @@ def read_text(source: Source, options: Options) -> Frame:
             f"{source.name} must be text; it holds zero bytes: name its kind with --format, or save it as UTF-8."
         )
     every = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")[options.skip_rows :]
-    lines = [line for line in every if line[:1] != "#" and line.strip()]
+    lines = [line for line in every if line[:1] != "#" and (not line or line.strip())]  # quotes may hold empty ones
     if n_comments := sum(line.startswith("#") for line in every):
         which = "1 line that begins with # was" if n_comments == 1 else f"{n_comments} lines that begin with # were"
         notes.append(f"{which} skipped.")
@@ -72,12 +73,14 @@ def read_xlsx(source: Source, options: Options) -> Frame:
 
 
 def _frame_of_lines(lines: list[str], notes: list[str], source: Source, options: Options) -> Frame:
-    first = lines[:_GUESSED]
+    first = list(islice(filter(None, lines), _GUESSED))
     if not first:
         raise FileError(f"{source.name} must hold rows of numbers; it is empty: check how it was written.")
     separator = options.separator or _guessed_separator(first)
     rows = [["" if cell.strip() in options.na_values else cell.strip() for cell in row] for row in _split(first, separator)]
     width = len(rows[min(1, len(rows) - 1)])
+    if len(rows[0]) == width - 1 and not any(row[-1] for row in rows[1:]):  # separators that end lines separate nothing
+        rows, width = [rows[0], *(row[:-1] for row in rows[1:])], width - 1
     source.check_columns(max(map(len, rows)))
     source.check_bytes(8 * len(lines) * width)
     decimal = options.decimal or {None: None, ".": ","}.get(options.thousands, ".") or _guessed_decimal(source.name, rows)
@@ -108,10 +111,10 @@ def _cells(lines: list[str], separator: str, width: int, skipped: int, name: str
         lines = [" ".join(line.split()) for line in lines]
     else:  # at the end of some lines but not of others, a separator separates nothing
         lines = [
-            line[:-1] if line[-1] == separator and line.count(separator) == width and '"' not in line else line
+            line[:-1] if line.endswith(separator) and line.count(separator) == width and '"' not in line else line
             for line in lines
         ]
-    text = "\n".join(lines)
+    text = "\n".join(lines).lstrip("\n")
     if quoted := '"' in text and separator != " ":  # pyarrow looks for quotes right after a separator
         text = re.sub(rf'(?m)(^|{re.escape(separator)}) +(?=")', r"\1", text)
     names, ragged = list(map(str, range(width))), []
