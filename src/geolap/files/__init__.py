@@ -1,8 +1,7 @@
 """Data files in, points out; results out, by temporary file and rename.
 
 Files are data: nothing in them is unpickled or run, sizes are checked before anything is read, and whatever is wrong with
-one is a `FileError`, one sentence.  Files of arrays, text and columns each become a `Frame`, and `geolap.files.table` makes the
-`Table` of points from it.
+one is a `FileError`, one sentence.  Every format becomes a `Frame`, and `geolap.files.table` makes the `Table` of points.
 """
 
 from .reading import FORMATS, read_table

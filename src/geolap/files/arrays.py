@@ -1,6 +1,6 @@
 """Files of named arrays: which of them holds the points, and what labels them.
 
-.npy, .npz and .mat are read here, by NumPy and SciPy, and never unpickled; HDF5 and zarr in `geolap.files.hierarchy`.
+.npy and .npz are read here, by NumPy, and never unpickled; .mat, HDF5 and zarr in `geolap.files.hierarchy`.
 """
 
 import zipfile
@@ -15,7 +15,7 @@ from .columns import Frame
 from .source import FileError, Options, Source, listed, needed_library
 from .table import named, named_alike
 
-__all__ = ["chosen_array", "frame_of_arrays", "read_mat", "read_npy", "read_npz"]
+__all__ = ["chosen_array", "frame_of_arrays", "read_npy", "read_npz"]
 
 # Arrays beyond this many bytes stay in their file (the library works on them in chunks).
 _LARGE = 2**29
@@ -53,21 +53,6 @@ def read_npz(source: Source, options: Options) -> Frame:
         from scipy import sparse
 
         arrays = {"matrix": sparse.load_npz(source.path)}
-    return frame_of_arrays(arrays, source, options)
-
-
-def read_mat(source: Source, options: Options) -> Frame:
-    """One variable of a .mat file up to version 7; later ones are HDF5."""
-    from scipy import io
-
-    for variable, shape, kind in io.whosmat(str(source.path), appendmat=False):
-        source.part(variable).check_array(() if kind == "sparse" else shape)
-    found = io.loadmat(str(source.path), appendmat=False)
-    arrays = {name: values for name, values in found.items() if not name.startswith("__")}
-    for name in filter(None, (named_alike(title, arrays) for title in options.beside)):
-        if arrays[name].dtype.kind == "O":  # a cell of strings
-            cells = [np.ravel(cell) for cell in arrays[name].ravel()]
-            arrays[name] = np.array([str(cell[0]).strip() if cell.size == 1 else "" for cell in cells], object)
     return frame_of_arrays(arrays, source, options)
 
 

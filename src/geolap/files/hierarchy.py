@@ -18,7 +18,7 @@ from .columns import Frame, as_word
 from .source import FileError, Options, Source, listed, needed_library
 from .table import named_alike
 
-__all__ = ["read_hdf5", "read_zarr"]
+__all__ = ["read_hdf5", "read_mat", "read_zarr"]
 
 # Codecs of zarr, of both versions, that do nothing but compress, reorder or pack numbers.
 _CODECS = {"adler32", "bitround", "blosc", "bytes", "bz2", "crc32", "crc32c", "delta", "endian", "fixedscaleoffset"}
@@ -34,6 +34,24 @@ def read_hdf5(source: Source, options: Options) -> Frame:
         nodes: dict[str, Any] = {}
         file.visititems(nodes.__setitem__)  # follows no links, and nothing twice
         return _read(nodes, source, options)
+
+
+def read_mat(source: Source, options: Options) -> Frame:
+    """One variable of a .mat file, by SciPy up to version 7; later ones are HDF5."""
+    with source.path.open("rb") as file:
+        if file.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")):
+            return read_hdf5(source, options)
+    from scipy import io
+
+    for variable, shape, kind in io.whosmat(str(source.path), appendmat=False):
+        source.part(variable).check_array(() if kind == "sparse" else shape)
+    found = io.loadmat(str(source.path), appendmat=False)
+    arrays = {name: values for name, values in found.items() if not name.startswith("__")}
+    for name in filter(None, (named_alike(title, arrays) for title in options.beside)):
+        if arrays[name].dtype.kind == "O":  # a cell of strings
+            cells = [np.ravel(cell) for cell in arrays[name].ravel()]
+            arrays[name] = np.array([str(cell[0]).strip() if cell.size == 1 else "" for cell in cells], object)
+    return frame_of_arrays(arrays, source, options)
 
 
 def read_zarr(source: Source, options: Options) -> Frame:

@@ -2,21 +2,19 @@
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
 from os import PathLike
-from typing import Any
 
-from .arrays import read_mat, read_npy, read_npz
+from .arrays import read_npy, read_npz
 from .columns import Frame, read_parquet
-from .hierarchy import read_hdf5, read_zarr
+from .hierarchy import read_hdf5, read_mat, read_zarr
 from .isolation import ISOLATED, in_another_process
 from .source import FileError, Options, Source, located
 from .table import Table, table_of, transposed
-from .text import read_text, read_xlsx
+from .text import read_text, read_tsv, read_xlsx
 
 __all__ = ["FORMATS", "parsed", "read_table"]
 
-_READERS = {"npy": read_npy, "csv": read_text, "tsv": read_text, "parquet": read_parquet, "xlsx": read_xlsx, "npz": read_npz}
+_READERS = {"npy": read_npy, "csv": read_text, "tsv": read_tsv, "parquet": read_parquet, "xlsx": read_xlsx, "npz": read_npz}
 _READERS |= {"mat": read_mat, "h5ad": read_hdf5, "hdf5": read_hdf5, "zarr": read_zarr}
 # How names end, and what is then inside.
 FORMATS = {format: format for format in _READERS} | {"txt": "csv", "dat": "csv", "pq": "parquet", "h5": "hdf5"}
@@ -90,13 +88,11 @@ def read_table(
     FileError
         Whatever is wrong with the file, in one sentence.
     """
-    text: dict[str, Any] = {"separator": separator, "decimal": decimal, "thousands": thousands, "skip_rows": skip_rows}
-    options = Options(array, columns, drop, labels, weights, index, header, **text, na_values=tuple(na_values or ()))
-    options = replace(options, missing=missing, classes=classes)
+    chosen = (array, columns, drop, labels, weights, index)
+    written = (header, separator, decimal, thousands, skip_rows, tuple(na_values or ()))
+    options = Options(*chosen, *written, missing, classes)
     with located(path, max_bytes, max_columns) as source:
         format = format or _format_of(source)
-        if source.path.is_dir() and format != "zarr":
-            raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
         frame = (in_another_process if format in ISOLATED else parsed)(source, format, options)
         if array is not None and frame.array is None:
             raise FileError(f"{source.name} holds one array; --array {array} was given: leave it out.")
@@ -108,14 +104,10 @@ def read_table(
 
 def parsed(source: Source, format: str, options: Options) -> Frame:
     """The content of a file of that format."""
-    reader = _READERS[format]
     try:
-        if format == "mat":
-            with source.path.open("rb") as file:
-                reader = read_hdf5 if file.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")) else reader
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of libraries, about metadata
-            return reader(source, options)
+            return _READERS[format](source, options)
     except FileError:
         raise
     except MemoryError:
@@ -131,8 +123,9 @@ def _format_of(source: Source) -> str:
     *stem, ending = source.path.name.lower().removesuffix(".gz").split(".")
     format = FORMATS.get(ending) if stem else None
     if source.path.is_dir():
-        known = [source.path / name for name in ("zarr.json", ".zarray", ".zgroup", ".zmetadata")]
-        return "zarr" if any(file.exists() for file in known) else format or "csv"
+        if format == "zarr" or any((source.path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
+            return "zarr"
+        raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
     if source.path.suffix.lower() == ".gz" and format not in ("csv", "tsv", None):
         raise FileError(f"Only text is read compressed; {source.name} is another kind: unpack it with gunzip.")
     for endings, advice in _ADVICE.items():

@@ -91,9 +91,11 @@ def write_table(path: _Place, columns: Mapping[str, np.ndarray]) -> None:
         if ending == ".npy":  # names of rows have no place in it
             np.save(temporary, np.column_stack([column for column in columns.values() if column.dtype.kind in "biuf"]))
         elif ending == ".npz":  # words as NumPy's own kind, which needs no pickling
-            words = {name: column for name, column in columns.items() if column.dtype.kind == "O"}
-            plain = {name: ["" if value is None else str(value) for value in column] for name, column in words.items()}
-            np.savez_compressed(temporary, **{**columns, **plain})
+            arrays: dict[str, Any] = {
+                name: column if column.dtype.kind != "O" else ["" if value is None else str(value) for value in column]
+                for name, column in columns.items()
+            }
+            np.savez_compressed(temporary, **arrays)
         elif ending == ".parquet":
             table = needed_library("pyarrow", "Writing .parquet").table(dict(columns))
             needed_library("pyarrow.parquet", "Writing .parquet").write_table(table, temporary)
