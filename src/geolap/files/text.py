@@ -3,6 +3,7 @@
 What the file does not say is found from its first lines: separator, decimal comma, whether the first line is a header.
 """
 
+import codecs
 import csv
 import gzip
 import io
@@ -30,7 +31,7 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
 def read_text(source: Source, options: Options) -> Frame:
-    """A `Frame` of a table in text: decoded and unpacked, without comments and empty lines."""
+    """A `Frame` of a table in text: unpacked, as UTF-8 with one kind of line end, without comments and blank lines."""
     parts, length, notes = [], 0, []
     with source.path.open("rb") as file:
         stream = gzip.GzipFile(fileobj=file) if file.peek(2).startswith(b"\x1f\x8b") else file
@@ -38,22 +39,27 @@ def read_text(source: Source, options: Options) -> Frame:
             length += len(part)
             source.check_packing(_HELD * length)
             parts.append(part)
-    content = b"".join(parts)
+    text = b"".join(parts)
+    parts.clear()
     try:
-        text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        wide = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = text.decode("utf-16").encode() if wide else text.removeprefix(codecs.BOM_UTF8)
+        text.decode()
     except UnicodeDecodeError:
-        text = content.decode("latin-1")
+        text = text.decode("latin-1").encode()
         notes.append("The text is not UTF-8 and was read as Latin-1.")
-    if "\0" in text:
-        raise FileError(
-            f"{source.name} must be text; it holds zero bytes: name its kind with --format, or save it as UTF-8."
-        )
-    every = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")[options.skip_rows :]
-    lines = [line for line in every if line[:1] != "#" and (not line or line.strip())]  # quotes may hold empty ones
-    if n_comments := sum(line.startswith("#") for line in every):
+    if b"\0" in text:
+        advice = "name its kind with --format, or save it as UTF-8"
+        raise FileError(f"{source.name} must be text; it holds zero bytes: {advice}.")
+    text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+    text = b"\n".join(text.split(b"\n")[options.skip_rows :]) if options.skip_rows else text
+    if text[:1] == b"#" or b"\n#" in text:
+        text, n_comments = re.subn(rb"(?m)^#.*\n?", b"", text)
         which = "1 line that begins with # was" if n_comments == 1 else f"{n_comments} lines that begin with # were"
         notes.append(f"{which} skipped.")
-    return _frame_of_lines(lines, notes, source, options)
+    if text[:1] in b" \t" or b"\n " in text or b"\n\t" in text:
+        text = re.sub(rb"(?m)^[ \t]+$", b"", text)
+    return _frame_of_text(text, notes, source, options)
 
 
 def read_tsv(source: Source, options: Options) -> Frame:
@@ -72,13 +78,13 @@ def read_xlsx(source: Source, options: Options) -> Frame:
         sheet = book.parse(chosen, header=None, skiprows=options.skip_rows, dtype=object, keep_default_na=False)
     others = [name for name in names if name != chosen]
     notes = [f"The table is sheet '{chosen}'; there is also {listed(others)} (--array)."] if others else []
-    lines = sheet.dropna(how="all").to_csv(index=False, header=False, lineterminator="\n").splitlines()
-    frame = _frame_of_lines(lines, notes, source, replace(options, separator=",", decimal=".", thousands=None))
+    text = sheet.dropna(how="all").to_csv(index=False, header=False, lineterminator="\n").encode()
+    frame = _frame_of_text(text, notes, source, replace(options, separator=",", decimal=".", thousands=None))
     return replace(frame, array=chosen)
 
 
-def _frame_of_lines(lines: list[str], notes: list[str], source: Source, options: Options) -> Frame:
-    first = list(islice(filter(None, lines), _GUESSED))
+def _frame_of_text(text: bytes, notes: list[str], source: Source, options: Options) -> Frame:
+    first = [line.decode() for line in islice(filter(bytes.strip, io.BytesIO(text)), _GUESSED)]
     if not first:
         raise FileError(f"{source.name} must hold rows of numbers; it is empty: check how it was written.")
     separator = options.separator or _guessed_separator(first)
@@ -87,7 +93,7 @@ def _frame_of_lines(lines: list[str], notes: list[str], source: Source, options:
     if len(rows[0]) == width - 1 and not any(row[-1] for row in rows[1:]):  # separators that end lines separate nothing
         rows, width = [rows[0], *(row[:-1] for row in rows[1:])], width - 1
     source.check_columns(max(map(len, rows)))
-    source.check_bytes(8 * len(lines) * width)
+    source.check_bytes(8 * text.count(b"\n") * width)
     decimal = options.decimal or {None: None, ".": ","}.get(options.thousands, ".") or _guessed_decimal(source.name, rows)
     if decimal == ",":
         notes.append("Decimal commas were read as decimal points.")
@@ -104,44 +110,43 @@ def _frame_of_lines(lines: list[str], notes: list[str], source: Source, options:
         found = "it has a header and nothing below it: check how it was written"
         raise FileError(f"{source.name} must hold rows of numbers; {found}.")
     titles, index = _names(rows[0], width, notes) if header else ([f"column{k + 1}" for k in range(width)], None)
-    cells = _cells(lines, separator, width, int(header), source.name, [*MISSING, *options.na_values])
+    text = _plain(text.lstrip(b"\n"), separator, width)
+    cells = _cells(text, separator, width, max(map(len, first)), int(header), source.name, options.na_values)
     cells = [_with_points(column, decimal, options.thousands) for column in cells]
     return Frame(dict(zip(titles, cells, strict=True)), index=index, notes=notes, written=True)
 
 
-def _cells(lines: list[str], separator: str, width: int, skipped: int, name: str, nothing: list[str]) -> list[Any]:
+def _plain(text: bytes, separator: str, width: int) -> bytes:
+    """Text without what pyarrow does not know: several spaces, ends of lines that separate nothing, spaces before quotes."""
+    if separator == " ":
+        return b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
+    sign = re.escape(separator).encode()
+    if separator.encode() + b"\n" in text or text.endswith(separator.encode()):
+        text = re.sub(rb'(?m)^((?:[^"\n%b]*%b){%d}[^"\n%b]*)%b$' % (sign, sign, width - 1, sign, sign), rb"\1", text)
+    return re.sub(rb'(?m)(^|%b) +(?=")' % sign, rb"\1", text) if b'"' in text else text
+
+
+def _cells(
+    text: bytes, separator: str, width: int, longest: int, skipped: int, name: str, na_values: tuple[str, ...]
+) -> list[Any]:
     """All cells as words, null where there is nothing: ``width`` columns of pyarrow's."""
     pa, arrow = needed_library("pyarrow", "A table in text"), needed_library("pyarrow.csv", "A table in text")
-    if separator == " ":
-        lines = [" ".join(line.split()) for line in lines]
-    else:  # at the end of some lines but not of others, a separator separates nothing
-        lines = [
-            line[:-1] if line.endswith(separator) and line.count(separator) == width and '"' not in line else line
-            for line in lines
-        ]
-    text = "\n".join(lines).lstrip("\n")
-    if quoted := '"' in text and separator != " ":  # pyarrow looks for quotes right after a separator
-        text = re.sub(rf'(?m)(^|{re.escape(separator)}) +(?=")', r"\1", text)
     names, ragged = list(map(str, range(width))), []
 
     def refuse(row: Any) -> str:
         ragged.append(row)
         return "error"
 
+    read = {"column_names": names, "skip_rows_after_names": skipped, "block_size": max(2**22, 8 * longest)}
+    parse = {"delimiter": separator, "quote_char": separator != " " and '"', "newlines_in_values": b'"' in text}
+    convert = {"column_types": dict.fromkeys(names, pa.string()), "null_values": [*MISSING, *na_values]}
     form = (
-        arrow.ReadOptions(  # on one thread, which knows the number of a row
-            column_names=names,
-            skip_rows_after_names=skipped,
-            block_size=max(2**22, 8 * max(map(len, lines))),
-            use_threads=False,
-        ),
-        arrow.ParseOptions(
-            delimiter=separator, quote_char=quoted and '"', newlines_in_values=quoted, invalid_row_handler=refuse
-        ),
-        arrow.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), null_values=nothing, strings_can_be_null=True),
+        arrow.ReadOptions(**read, use_threads=False),  # the number of a row is known
+        arrow.ParseOptions(**parse, invalid_row_handler=refuse),
+        arrow.ConvertOptions(**convert, strings_can_be_null=True),
     )
     try:
-        return arrow.read_csv(pa.BufferReader(text.encode()), *form).columns
+        return arrow.read_csv(pa.BufferReader(text), *form).columns
     except pa.ArrowInvalid:
         if not ragged:
             raise
@@ -170,7 +175,7 @@ def _is_word(cell: str) -> bool:
 def _split(lines: list[str], separator: str) -> list[list[str]]:
     if separator == " ":
         return [line.split() for line in lines]
-    return list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator, skipinitialspace=True))
+    return list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
 
 
 def _guessed_separator(lines: list[str]) -> str:
