@@ -393,7 +393,7 @@ def test_warnings_are_lines(run, tmp_path):
         (("select", "{file}", "--method", "median", "--working-dim", "2"), "--working-dim was given"),
         (("select", "{file}", "--method", "cv"), "name their column, --labels"),
         (("compare", "{file}", "--method", "cv"), "name their column, --labels"),
-        (("select", "{file}", "--drop", "n_sample"), "no column 'n_sample'"),
+        (("select", "{file}", "--drop", "n_sample"), "must hold the column asked for; there is no 'n_sample'"),
         (("select", "{file}", "--n-sample", "1"), "--n-sample must be"),
         (("select", "{file}", "--max-share", "7"), "--max-share must be"),
         (("select", "{file}", "--max-size", "lots"), "--max-size must be"),

@@ -10,11 +10,11 @@ from .hierarchy import read_hdf5, read_mat, read_zarr
 from .isolation import ISOLATED, in_another_process
 from .source import FileError, Options, Source, located
 from .table import Table, table_of, transposed
-from .text import read_text, read_tsv, read_xlsx
+from .text import read_text, read_xlsx
 
 __all__ = ["FORMATS", "parsed", "read_table"]
 
-_READERS = {"npy": read_npy, "csv": read_text, "tsv": read_tsv, "parquet": read_parquet, "xlsx": read_xlsx, "npz": read_npz}
+_READERS = {"npy": read_npy, "csv": read_text, "tsv": read_text, "parquet": read_parquet, "xlsx": read_xlsx, "npz": read_npz}
 _READERS |= {"mat": read_mat, "h5ad": read_hdf5, "hdf5": read_hdf5, "zarr": read_zarr}
 # How names end, and what is then inside.
 FORMATS = {format: format for format in _READERS} | {"txt": "csv", "dat": "csv", "pq": "parquet", "h5": "hdf5"}
@@ -88,11 +88,12 @@ def read_table(
     FileError
         Whatever is wrong with the file, in one sentence.
     """
-    chosen = (array, columns, drop, labels, weights, index)
-    written = (header, separator, decimal, thousands, skip_rows, tuple(na_values or ()))
-    options = Options(*chosen, *written, missing, classes)
+    chosen = (array, None if columns is None else tuple(columns), tuple(drop or ()), labels, weights, index)
     with located(path, max_bytes, max_columns) as source:
         format = format or _format_of(source)
+        separator = separator or ("\t" if format == "tsv" else None)
+        written = (header, separator, decimal, thousands, skip_rows, tuple(na_values or ()))
+        options = Options(*chosen, *written, missing, classes)
         frame = (in_another_process if format in ISOLATED else parsed)(source, format, options)
         if array is not None and frame.array is None:
             raise FileError(f"{source.name} holds one array; --array {array} was given: leave it out.")

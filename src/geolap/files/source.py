@@ -30,8 +30,8 @@ class Options:
     """What is asked of a file, as `geolap.files.read_table` explains; what is None is found."""
 
     array: str | None = None
-    columns: Iterable[str] | None = None
-    drop: Iterable[str] | None = None
+    columns: tuple[str, ...] | None = None
+    drop: tuple[str, ...] = ()
     labels: str | None = None
     weights: str | None = None
     index: str | None = None

@@ -50,7 +50,7 @@ def table_of(frame: Frame, name: str, format: str, options: Options) -> Table:
     weights = None if counting is None else numbers_of(every[counting], f"'{counting}' of {name}", written=frame.written)[0]
     if counting is not None and weights is None:
         raise FileError(f"Weights must be numbers; column '{counting}' of {name} holds others: name another column.")
-    unwanted = {target, counting, rows, *_chosen(options.drop or (), every, name)}
+    unwanted = {target, counting, rows, *_chosen(options.drop, every, name)}
     wanted = [*every] if options.columns is None else _chosen(options.columns, every, name)
     wanted = [title for title in wanted if title not in unwanted]
     features = _features(every, wanted, frame.written, options.columns is not None, name, notes)

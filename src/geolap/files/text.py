@@ -19,7 +19,7 @@ from .columns import MISSING, Frame
 from .source import FileError, Options, Source, listed, needed_library
 from .table import named
 
-__all__ = ["read_text", "read_tsv", "read_xlsx"]
+__all__ = ["read_text", "read_xlsx"]
 
 # Lines from which the form of the file is guessed; bytes for each byte of text: itself, its cells, their numbers.
 _GUESSED, _HELD = 50, 3
@@ -27,6 +27,8 @@ _SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ":
 _NUMBER = re.compile(r"[+-]?[\d.,' ]*\d[\d.,' ]*([eE][+-]?\d+)?|[+-]?(inf|infinity)", re.ASCII | re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)?")
 _POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
+_WIDE = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
+_WIDE |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
@@ -42,8 +44,8 @@ def read_text(source: Source, options: Options) -> Frame:
     text = b"".join(parts)
     parts.clear()
     try:
-        wide = text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        text = text.decode("utf-16").encode() if wide else text.removeprefix(codecs.BOM_UTF8)
+        wide = next((encoding for mark, encoding in _WIDE.items() if text.startswith(mark)), None)
+        text = text.decode(wide).encode() if wide else text.removeprefix(codecs.BOM_UTF8)
         text.decode()
     except UnicodeDecodeError:
         text = text.decode("latin-1").encode()
@@ -60,11 +62,6 @@ def read_text(source: Source, options: Options) -> Frame:
     if text[:1] in b" \t" or b"\n " in text or b"\n\t" in text:
         text = re.sub(rb"(?m)^[ \t]+$", b"", text)
     return _frame_of_text(text, notes, source, options)
-
-
-def read_tsv(source: Source, options: Options) -> Frame:
-    """As `read_text`, with tabs between cells unless something else is asked for."""
-    return read_text(source, replace(options, separator=options.separator or "\t"))
 
 
 def read_xlsx(source: Source, options: Options) -> Frame:
