@@ -55,11 +55,11 @@ def read_text(source: Source, options: Options) -> Frame:
         raise FileError(f"{source.name} must be text; it holds zero bytes: {advice}.")
     text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
     text = b"\n".join(text.split(b"\n")[options.skip_rows :]) if options.skip_rows else text
-    if text[:1] == b"#" or b"\n#" in text:
+    if b"#" in text and (text[:1] == b"#" or b"\n#" in text):
         text, n_comments = re.subn(rb"(?m)^#.*\n?", b"", text)
         which = "1 line that begins with # was" if n_comments == 1 else f"{n_comments} lines that begin with # were"
         notes.append(f"{which} skipped.")
-    if text[:1] in b" \t" or b"\n " in text or b"\n\t" in text:
+    if text[:1] in b" \t" or any(sign in text and b"\n" + sign in text for sign in (b" ", b"\t")):
         text = re.sub(rb"(?m)^[ \t]+$", b"", text)
     return _frame_of_text(text, notes, source, options)
 
