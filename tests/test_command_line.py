@@ -30,7 +30,7 @@ from geolap.cli.running import Run
 from geolap.datasets import make_sphere
 from geolap.files import FORMATS, FileError
 from geolap.files.reading import parsed
-from geolap.files.source import Limits, Source
+from geolap.files.source import Options, Source
 from geolap.search import TOLERANCE
 from geolap.selectors import METHODS
 from geolap.sentences import Sentence
@@ -393,7 +393,7 @@ def test_warnings_are_lines(run, tmp_path):
         (("select", "{file}", "--method", "median", "--working-dim", "2"), "--working-dim was given"),
         (("select", "{file}", "--method", "cv"), "name their column, --labels"),
         (("compare", "{file}", "--method", "cv"), "name their column, --labels"),
-        (("select", "{file}", "--drop", "n_sample"), "no column 'n_sample'"),
+        (("select", "{file}", "--drop", "n_sample"), "must hold the column asked for; there is no 'n_sample'"),
         (("select", "{file}", "--n-sample", "1"), "--n-sample must be"),
         (("select", "{file}", "--max-share", "7"), "--max-share must be"),
         (("select", "{file}", "--max-size", "lots"), "--max-size must be"),
@@ -562,7 +562,7 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
     assert told.stderr == "The command line needs typer, which is not installed: pip install 'geolap[cli]'.\n"
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(FileError, match=r"needs h5py, which is not installed: pip install 'geolap\[files\]'"):
-        parsed(Source("'x.h5'", tmp_path / "x.h5"), "hdf5", Limits.of())
+        parsed(Source("'x.h5'", tmp_path / "x.h5", 1e8), "hdf5", Options())
 
 
 def test_nothing_left_to_classify_is_said(run, tmp_path):

@@ -232,7 +232,7 @@ def test_columns_may_be_the_points(tmp_path):
     assert table.columns == ("g0", "g1", "g2")
     assert table.row_names == tuple(ROWS)
     (tmp_path / "words.csv").write_text("gene,a,b\nx,1,red\ny,2,blue\nz,4,red\n")
-    with pytest.raises(FileError, match=r"'b' of 'words\.csv' does not"):
+    with pytest.raises(FileError, match=r"must be numbers; column 'b' of 'words\.csv' holds text"):
         read_table(tmp_path / "words.csv", transpose=True)
 
 
@@ -330,7 +330,7 @@ def test_whatever_is_decided_about_columns_is_said(text, note, tmp_path):
         ("a,b\n1,2\n3,inf\n4,5\n", "in row 2, column 'b' is inf"),
         ("a,b\n", "a header and nothing below it"),
         ("a b c, d e\nf g, h i\n", "must have a column of numbers"),
-        ("a,b\n1,true\n2,1\n3,0\n", "numbers or truths"),
+        ("a,b\n1,true\n2,1\n3,0\n", "numbers, truths or text; 'b' .* 2 numbers and 1 other cell, first 'true' in row 1"),
     ],
 )
 def test_a_table_that_is_not_one_is_a_sentence(text, sentence, tmp_path):
@@ -339,9 +339,30 @@ def test_a_table_that_is_not_one_is_a_sentence(text, sentence, tmp_path):
         read_table(tmp_path / "x.csv")
 
 
-def test_a_separator_at_the_end_of_some_lines_separates_nothing(tmp_path):
-    (tmp_path / "x.csv").write_text("a,b\n1,2\n3,4,\n5,6\n")
-    assert read_table(tmp_path / "x.csv").points.tolist() == [[1, 2], [3, 4], [5, 6]]
+@pytest.mark.parametrize("text", ["a,b\n1,2\n3,4,\n5,6\n", "a,b\n1,2,\n3,4,\n5,6,\n", "a,b,\n1,2,\n3,4,\n5,6,\n"])
+def test_a_separator_at_the_end_of_lines_separates_nothing(text, tmp_path):
+    (tmp_path / "x.csv").write_text(text)
+    table = read_table(tmp_path / "x.csv")
+    assert table.points.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert table.columns == ("a", "b")
+
+
+def test_words_that_look_like_numbers_stay_words(tmp_path):
+    (tmp_path / "x.csv").write_text("id,a,kind\n001,1,007\n002,2,08\n003,3,007\n004,4,\n005,5,08\n")
+    table = read_table(tmp_path / "x.csv", labels="kind")
+    assert table.row_names == ("001", "002", "003", "004", "005")
+    assert table.labels.tolist() == ["007", "08", "007", None, "08"]
+    assert table.columns == ("a",)
+
+
+def test_an_empty_line_within_quotes_is_part_of_a_cell(tmp_path):
+    (tmp_path / "x.csv").write_text('\na,b,c\n"x\n\ny",1,2\n\nz,3,4\n')
+    assert read_table(tmp_path / "x.csv").row_names == ("x\n\ny", "z")
+
+
+def test_cells_of_a_file_of_tabs_may_hold_commas(tmp_path):
+    (tmp_path / "x.tsv").write_text("a;b,c\n1\n2\n4\n")
+    assert read_table(tmp_path / "x.tsv").columns == ("a;b,c",)
 
 
 def test_numbers_in_text_are_read_to_the_last_bit(tmp_path):

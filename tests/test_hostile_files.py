@@ -23,7 +23,7 @@ from geolap.cli.commands import app
 from geolap.files import FORMATS, FileError, Table, read_table, write_table
 from geolap.files.isolation import ISOLATED
 from geolap.files.reading import parsed
-from geolap.files.source import Limits, Source
+from geolap.files.source import Options, Source
 
 X = np.random.default_rng(0).normal(size=(20, 4))
 
@@ -202,7 +202,7 @@ def crashes_or_refuses(path, format):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         try:
             with suppress(FileError):
-                parsed(Source("'x'", path), format, Limits.of(1e8))
+                parsed(Source("'x'", path, 1e8), format, Options())
             os._exit(0)
         finally:
             os._exit(1)
@@ -299,11 +299,10 @@ def test_a_crash_of_a_library_is_a_sentence(tmp_path, monkeypatch):
 def test_chunks_of_zarr_that_are_not_there_are_told(version, name, tmp_path):
     zarr = pytest.importorskip("zarr")
     zarr.create_array(str(tmp_path / "x.zarr"), name=name, data=X, chunks=(5, 4), zarr_format=version)
-    limits = Limits.of(1e8)
-    assert not parsed(Source("'x'", tmp_path / "x.zarr"), "zarr", limits).notes
+    assert not parsed(Source("'x'", tmp_path / "x.zarr", 1e8), "zarr", Options()).notes
     lost = sorted(path for path in tmp_path.rglob("*") if path.is_file() and "z" not in path.name)[1]
     lost.unlink()
-    (note,) = parsed(Source("'x'", tmp_path / "x.zarr"), "zarr", limits).notes
+    (note,) = parsed(Source("'x'", tmp_path / "x.zarr", 1e8), "zarr", Options()).notes
     assert note.startswith("Not in the folder, and read as 0.0: 1 of 4 chunks")
 
 

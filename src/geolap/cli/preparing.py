@@ -220,7 +220,7 @@ def _standardized(table: "Table") -> "Table":
     import numpy as np
     from sklearn.preprocessing import StandardScaler
 
-    from ..files.table import listed
+    from ..files.source import listed
     from ..memory import require_memory
     from ..points import Points
 

@@ -1,8 +1,7 @@
 """Data files in, points out; results out, by temporary file and rename.
 
 Files are data: nothing in them is unpickled or run, sizes are checked before anything is read, and whatever is wrong with
-one is a `FileError`, one sentence.  One file here for each family of formats; each makes a `Frame`, and `geolap.files.table`
-makes the `Table` of points from it.
+one is a `FileError`, one sentence.  Every format becomes a `Frame`, and `geolap.files.table` makes the `Table` of points.
 """
 
 from .reading import FORMATS, read_table
@@ -10,14 +9,5 @@ from .source import FileError
 from .table import Table
 from .writing import check_output, replaced_file, write_matrix, write_table, write_text
 
-__all__ = [
-    "FORMATS",
-    "FileError",
-    "Table",
-    "check_output",
-    "read_table",
-    "replaced_file",
-    "write_matrix",
-    "write_table",
-    "write_text",
-]
+__all__ = ["FORMATS", "FileError", "Table", "read_table"]
+__all__ += ["check_output", "replaced_file", "write_matrix", "write_table", "write_text"]

@@ -1,22 +1,21 @@
 """Files of named arrays: which of them holds the points, and what labels them.
 
-.npy, .npz and .mat are read here, by NumPy and SciPy, and never unpickled; HDF5 and zarr in `geolap.files.hierarchy`.
+.npy and .npz are read here, by NumPy, and never unpickled; .mat, HDF5 and zarr in `geolap.files.hierarchy`.
 """
 
 import zipfile
-from collections.abc import Collection, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.lib.format import open_memmap
 
-from .parquet import frame_of_columns
-from .source import FileError, Limits, Source
-from .table import Column, Frame, listed, named_alike
+from .columns import Frame
+from .source import FileError, Options, Source, listed, needed_library
+from .table import named, named_alike
 
-__all__ = ["chosen_array", "frame_of_arrays", "plain_block", "read_mat", "read_npy", "read_npz"]
+__all__ = ["chosen_array", "frame_of_arrays", "read_npy", "read_npz"]
 
 # Arrays beyond this many bytes stay in their file (the library works on them in chunks).
 _LARGE = 2**29
@@ -24,24 +23,24 @@ _LARGE = 2**29
 _SMALL = 2**28
 
 
-def read_npy(source: Source, limits: Limits) -> Frame:
+def read_npy(source: Source, options: Options) -> Frame:
     """The array in a .npy file, or the fields of its records; a large one is mapped rather than read."""
     values = open_memmap(source.path, mode="r")  # refuses Python objects, and a file shorter than its header states
     if values.nbytes > _LARGE and values.dtype.kind in "iuf" and values.dtype.isnative:
-        limits.check_columns(source.name, values.shape[-1] if values.ndim == 2 else 1)
-        return Frame({}, plain_block(values, source.name))
-    limits.check_array(source.name, values.shape, values.itemsize)
+        source.check_columns(values.shape[-1] if values.ndim == 2 else 1)
+        return Frame({}, _plain(values, source.name))
+    source.check_array(values.shape, values.itemsize)
     if values.dtype.names:
+        array = needed_library("pyarrow", "A record array").array
         fields = {field: values.ravel()[field] for field in values.dtype.names}
-        return frame_of_columns({field: list(v) if v.ndim > 1 else v for field, v in fields.items()}, source.name)
-    return Frame({}, plain_block(np.array(values), source.name))
+        return Frame({field: array(list(cells) if cells.ndim > 1 else cells) for field, cells in fields.items()})
+    return Frame({}, _plain(np.array(values), source.name))
 
 
-def read_npz(source: Source, limits: Limits, array: str | None = None, beside: Collection[str] = ()) -> Frame:
+def read_npz(source: Source, options: Options) -> Frame:
     """One array of a .npz file, or the sparse matrix that SciPy saved in it."""
     with zipfile.ZipFile(source.path) as archive:
-        unpacked = sum(member.file_size for member in archive.infolist())
-    limits.check_packing(source.name, source.path.stat().st_size, unpacked)
+        source.check_packing(sum(member.file_size for member in archive.infolist()))
     arrays: dict[str, Any] = {}
     with source.path.open("rb") as file, np.load(file, allow_pickle=False) as content:
         for name in content.files:
@@ -50,81 +49,56 @@ def read_npz(source: Source, limits: Limits, array: str | None = None, beside: C
             except ValueError:  # Python objects, which could run code
                 if len(content.files) == 1:
                     raise
-    if array is None and arrays.keys() >= {"data", "indices", "indptr", "shape", "format"}:
+    if options.array is None and arrays.keys() >= {"data", "indices", "indptr", "shape", "format"}:
         from scipy import sparse
 
         arrays = {"matrix": sparse.load_npz(source.path)}
-    return frame_of_arrays(arrays, source.name, limits, array, beside)
+    return frame_of_arrays(arrays, source, options)
 
 
-def read_mat(source: Source, limits: Limits, array: str | None = None, beside: Collection[str] = ()) -> Frame:
-    """One variable of a .mat file up to version 7; later ones are HDF5."""
-    from scipy import io
-
-    for variable, shape, kind in io.whosmat(str(source.path), appendmat=False):
-        limits.check_array(f"{listed([variable])} in {source.name}", () if kind == "sparse" else shape, 8)
-    found = io.loadmat(str(source.path), appendmat=False)
-    arrays = {name: values for name, values in found.items() if not name.startswith("__")}
-    for name in filter(None, (named_alike(title, arrays) for title in beside)):
-        if arrays[name].dtype.kind == "O":  # a cell of strings
-            cells = [np.ravel(cell) for cell in arrays[name].ravel()]
-            arrays[name] = np.array([str(cell[0]).strip() if cell.size == 1 else "" for cell in cells], object)
-    return frame_of_arrays(arrays, source.name, limits, array, beside)
-
-
-def frame_of_arrays(
-    arrays: Mapping[str, Any], name: str, limits: Limits, array: str | None = None, beside: Collection[str] = ()
-) -> Frame:
+def frame_of_arrays(arrays: Mapping[str, Any], source: Source, options: Options) -> Frame:
     """One of the arrays as points, and others of as many entries as possible labels.
 
     Arrays have a shape and a dtype, and are read by ``[...]``, or by ``to_memory()`` if they are sparse.
     """
-    chosen = chosen_array(array, arrays, name)
-    values, called = arrays[chosen], f"{listed([chosen])} in {name}"
-    limits.check_array(called, values.shape, 8)
-    notes = []
+    chosen = chosen_array(arrays, source, options)
+    values, part, notes = arrays[chosen], source.part(chosen), []
+    part.check_array(values.shape)
     if hasattr(values, "nnz") or hasattr(values, "to_memory"):
         if 8 * prod(values.shape) > _SMALL:
             advice = "reduce it first, for instance with TruncatedSVD, or choose such an array with --array"
-            raise FileError(f"{called} must be dense, or at most 268 MB when made so; it is sparse and larger: {advice}.")
+            raise FileError(f"{part.name} must be dense, or at most 268 MB when made so; it is sparse and larger: {advice}.")
         values = values.to_memory() if hasattr(values, "to_memory") else values
         values.check_format(full_check=True)  # indices that point elsewhere would write there
         values = values.toarray()
         notes.append("A sparse matrix was made dense.")
-    block, columns = plain_block(np.asarray(values[...]), called), {}
-    for other in {named_alike(title, arrays) for title in beside} - {chosen, None}:
-        assert other is not None
-        limits.check_array(f"{listed([other])} in {name}", arrays[other].shape, 8)
+    block, columns = _plain(np.asarray(values[...]), part.name), {}
+    for other in {*filter(None, (named_alike(title, arrays) for title in options.beside))} - {chosen}:
+        source.part(other).check_array(arrays[other].shape)
         if prod(arrays[other].shape) in block.shape:
-            columns[other] = Column(np.ravel(arrays[other][...]))
-    return Frame(columns, block, array=chosen, notes=notes)
+            columns[other] = np.ravel(arrays[other][...])
+    return Frame(columns, block, array=chosen or None, notes=notes)
 
 
-def chosen_array(array: str | None, arrays: Mapping[str, Any], name: str) -> str:
+def chosen_array(arrays: Mapping[str, Any], source: Source, options: Options) -> str:
     """The array asked for, or the only one with rows and columns."""
-    array = array if array is None else named_alike(array, arrays) or array
-    if array is not None and array not in arrays:
-        close = [key for key in arrays if key.endswith(f"/{array}")]
-        close = close or get_close_matches(array, list(arrays)[:10_000], 1, 0.8)
-        hint = f"did you mean '{close[0]}'?" if close else f"it has {listed(arrays)}." if arrays else "it has none."
-        raise FileError(f"{name} must hold the array asked for; there is no '{array}': {hint}")
+    if options.array is not None:
+        return named(options.array, arrays, source.name, "array")
     shapes = {key: values.shape for key, values in arrays.items() if values.dtype.kind in "biufc"}
     tables = [key for key, shape in shapes.items() if len(shape) == 2 and min(shape) > 1]
-    tables = tables or [key for key, shape in shapes.items() if len(shape) in (1, 2)]
-    if array is not None or len(tables) == 1:
-        return array or tables[0]
-    points = named_alike("X", tables)
+    tables = tables or [key for key, shape in shapes.items() if len(shape) in (1, 2)] or list(arrays)
+    points = tables[0] if len(tables) == 1 else named_alike("X", tables)
     if points is not None:
         return points
-    if not tables:
-        held = f"it holds {listed(arrays)}" if arrays else "it is empty"
-        raise FileError(f"{name} must hold a table of numbers; {held}: write the points as one array of rows and columns.")
-    options = ", ".join(f"{listed([key])} ({' × '.join(map(str, shapes[key]))})" for key in tables[:8])
+    options_in_words = ", ".join(f"{listed([key])} ({' × '.join(map(str, arrays[key].shape))})" for key in tables[:8])
     more = f" and {len(tables) - 8} more" if len(tables) > 8 else ""
-    raise FileError(f"{name} must hold one table, or be told which; it holds {options}{more}: choose one with --array.")
+    found = (
+        f"it holds {options_in_words}{more}: choose one with --array" if tables else "it is empty: write the points to it"
+    )
+    raise FileError(f"{source.name} must hold one table of numbers, or be told which; {found}.")
 
 
-def plain_block(values: np.ndarray, name: str) -> np.ndarray:
+def _plain(values: np.ndarray, name: str) -> np.ndarray:
     """Points as a matrix of plain numbers: two dimensions, native order, no less than single precision."""
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind not in "biuf":

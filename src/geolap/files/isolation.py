@@ -12,11 +12,11 @@ import os
 import pickle
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from subprocess import DEVNULL, PIPE, Popen
-from typing import Any
 
-from .source import FileError, Limits, Source
-from .table import Frame
+from .columns import Frame
+from .source import FileError, Options, Source
 
 __all__ = ["ISOLATED", "in_another_process", "serve"]
 
@@ -24,9 +24,9 @@ ISOLATED = ("mat", "h5ad", "hdf5", "zarr", "xlsx")
 _CHILD = "import sys; sys.path[:] = sys.argv[1:]; from geolap.files.isolation import serve; serve()"
 
 
-def in_another_process(source: Source, format: str, limits: Limits, **options: Any) -> Frame:
+def in_another_process(source: Source, format: str, options: Options) -> Frame:
     """What `geolap.files.reading.parsed` answers there, if that process lives to answer."""
-    request = pickle.dumps(((Source(source.name, source.path.absolute()), format, limits), options))
+    request = pickle.dumps((replace(source, path=source.path.absolute()), format, options))
     with Popen([sys.executable, "-P", "-c", _CHILD, *sys.path], stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
         assert process.stdin is not None and process.stdout is not None  # noqa: PT018
         try:
@@ -53,10 +53,9 @@ def serve() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves nothing behind
-    arguments, options = pickle.load(sys.stdin.buffer)
     answer: Frame | FileError
     try:
-        answer = parsed(*arguments, **options)
+        answer = parsed(*pickle.load(sys.stdin.buffer))
     except FileError as error:
         answer = error
     with answers:

@@ -1,28 +1,23 @@
 """One function that reads them all, and the sentence about whatever the reader of a format stumbles over."""
 
 import warnings
-from collections.abc import Callable, Iterable
-from math import isfinite
+from collections.abc import Iterable
 from os import PathLike
-from typing import Any
 
-from .arrays import read_mat, read_npy, read_npz
-from .hierarchy import read_hdf5, read_zarr
+from .arrays import read_npy, read_npz
+from .columns import Frame, read_parquet
+from .hierarchy import read_hdf5, read_mat, read_zarr
 from .isolation import ISOLATED, in_another_process
-from .parquet import read_parquet
-from .sheets import read_xlsx
-from .source import FileError, Limits, Source, located
-from .table import Frame, Table, table_of
-from .text import Form, read_text
+from .source import FileError, Options, Source, located
+from .table import Table, table_of, transposed
+from .text import read_text, read_xlsx
 
 __all__ = ["FORMATS", "parsed", "read_table"]
 
-_TABLES: dict[str, Callable[..., Frame]] = {"npy": read_npy, "csv": read_text, "tsv": read_text, "parquet": read_parquet}
-_TABLES |= {"xlsx": read_xlsx}
-_ARRAYS: dict[str, Callable[..., Frame]] = {"npz": read_npz, "mat": read_mat, "h5ad": read_hdf5, "hdf5": read_hdf5}
-_ARRAYS |= {"zarr": read_zarr}
+_READERS = {"npy": read_npy, "csv": read_text, "tsv": read_text, "parquet": read_parquet, "xlsx": read_xlsx, "npz": read_npz}
+_READERS |= {"mat": read_mat, "h5ad": read_hdf5, "hdf5": read_hdf5, "zarr": read_zarr}
 # How names end, and what is then inside.
-FORMATS = {format: format for format in (*_TABLES, *_ARRAYS)} | {"txt": "csv", "dat": "csv", "pq": "parquet", "h5": "hdf5"}
+FORMATS = {format: format for format in _READERS} | {"txt": "csv", "dat": "csv", "pq": "parquet", "h5": "hdf5"}
 # How files begin; the second of .npz is an empty one.
 _BEGINNINGS = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz", b"PAR1": "parquet", b"MATLAB": "mat"}
 _BEGINNINGS |= {b"\x89HDF\r\n\x1a\n": "hdf5"}
@@ -93,41 +88,27 @@ def read_table(
     FileError
         Whatever is wrong with the file, in one sentence.
     """
-    limits = Limits.of(max_bytes, max_columns)
-    with located(path, limits) as source:
+    chosen = (array, None if columns is None else tuple(columns), tuple(drop or ()), labels, weights, index)
+    with located(path, max_bytes, max_columns) as source:
         format = format or _format_of(source)
-        if source.path.is_dir() and format != "zarr":
-            raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
-        options: dict[str, Any] = {}
-        nothing = tuple(na_values or ())
-        if format in ("csv", "tsv", "xlsx"):
-            separator = "\t" if format == "tsv" and separator is None else separator
-            options = {"form": Form(separator, decimal, header, skip_rows, thousands, nothing)}
-            options |= {"array": array} if format == "xlsx" else {}
-        elif format in _ARRAYS:
-            options = {"array": array, "beside": [column for column in (labels, weights, index) if column is not None]}
-        frame = (in_another_process if format in ISOLATED else parsed)(source, format, limits, **options)
+        separator = separator or ("\t" if format == "tsv" else None)
+        written = (header, separator, decimal, thousands, skip_rows, tuple(na_values or ()))
+        options = Options(*chosen, *written, missing, classes)
+        frame = (in_another_process if format in ISOLATED else parsed)(source, format, options)
         if array is not None and frame.array is None:
             raise FileError(f"{source.name} holds one array; --array {array} was given: leave it out.")
-        frame.without(float(word) for word in nothing if _is_number(word))
         if format == "mat" and frame.block is not None and frame.block.shape[1] > len(frame.block) and not transpose:
             n, r = frame.block.shape  # many of MATLAB's users have points in columns
             frame.notes.append(f"There are more features ({r}) than points ({n}): --transpose if columns are points.")
-        frame = (frame.transposed(source.name) if transpose else frame).fitting()
-        choice: dict[str, Any] = {"columns": columns, "drop": drop, "labels": labels, "weights": weights, "index": index}
-        return table_of(frame, source.name, format, **choice, missing=missing, classes=classes)
+        return table_of(transposed(frame, source.name) if transpose else frame, source.name, format, options)
 
 
-def parsed(source: Source, format: str, limits: Limits, **options: Any) -> Frame:
+def parsed(source: Source, format: str, options: Options) -> Frame:
     """The content of a file of that format."""
-    reader = (_TABLES | _ARRAYS)[format]
     try:
-        if format == "mat":
-            with source.path.open("rb") as file:
-                reader = read_hdf5 if file.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")) else reader
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of libraries, about metadata
-            return reader(source, limits, **options)
+            return _READERS[format](source, options)
     except FileError:
         raise
     except MemoryError:
@@ -138,20 +119,14 @@ def parsed(source: Source, format: str, limits: Limits, **options: Any) -> Frame
         raise FileError(f"{source.name} must be a readable {format} file; reading it failed ({said}): {advice}.") from error
 
 
-def _is_number(word: str) -> bool:
-    try:
-        return isfinite(float(word))
-    except ValueError:
-        return False
-
-
 def _format_of(source: Source) -> str:
     """By the name; by the first bytes where that says nothing."""
     *stem, ending = source.path.name.lower().removesuffix(".gz").split(".")
     format = FORMATS.get(ending) if stem else None
     if source.path.is_dir():
-        known = [source.path / name for name in ("zarr.json", ".zarray", ".zgroup", ".zmetadata")]
-        return "zarr" if any(file.exists() for file in known) else format or "csv"
+        if format == "zarr" or any((source.path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
+            return "zarr"
+        raise FileError(f"{source.name} must be a file; it is a folder: name a file in it.")
     if source.path.suffix.lower() == ".gz" and format not in ("csv", "tsv", None):
         raise FileError(f"Only text is read compressed; {source.name} is another kind: unpack it with gunzip.")
     for endings, advice in _ADVICE.items():

@@ -3,96 +3,23 @@
 Everything that is decided here without being asked for is said in the notes.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from itertools import compress
+from re import fullmatch
 from typing import Any
 
 import numpy as np
 
-from .source import FileError
+from .columns import NUMBER, Frame, as_word, cells_of, numbers_of
+from .source import FileError, Options, listed
 
-__all__ = ["MISSING", "Column", "Frame", "Table", "as_word", "listed", "named_alike", "table_of"]
+__all__ = ["Table", "named", "named_alike", "table_of", "transposed"]
 
-# Cells that say that there is nothing; "none" may well be a class.
-MISSING = frozenset(
-    ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NaT", "?")
-)
-# A first column that counts so many rows is no feature, whatever its name; how many names a sentence lists, and how long.
-_COUNTED, _LISTED, _LONGEST = 5, 8, 60
-
-
-@dataclass
-class Column:
-    """A column of a file: its cells as they are written, and its numbers or what it holds instead."""
-
-    cells: Any = None  # of NumPy or pyarrow; None if they were not read
-    numbers: np.ndarray | None = None  # NaN where missing
-    held: str = ""
-    fault: str | None = None  # the sentence about a column that should hold numbers
-
-    def values(self) -> np.ndarray:
-        if hasattr(self.cells, "to_pylist"):
-            return np.array([v.strip() if isinstance(v, str) else v for v in self.cells.to_pylist()], object)
-        if self.cells is None:
-            raise FileError(f"A column that names or labels points must hold words or numbers; this one holds {self.held}.")
-        return np.asarray(self.cells)
-
-
-@dataclass
-class Frame:
-    """What a file holds: an array of points or a table, and what may name or label its rows."""
-
-    columns: dict[str, Column]  # in the order of the file
-    block: np.ndarray | None = None  # (n_points, n_features), if it is an array; columns are beside it then
-    names: list[str] | None = None  # of the features of the block
-    row_names: Any = None
-    index: str | None = None  # the column that names the rows, if the file says which
-    array: str | None = None  # which of the file's arrays the block is
-    notes: list[str] = field(default_factory=list)
-
-    def every_column(self) -> dict[str, Column]:
-        """Those of the block, by position where they have no names, and those beside it."""
-        if self.block is None:
-            return self.columns
-        titles = map(str, range(self.block.shape[1])) if self.names is None else self.names
-        features = {title: Column(column, column) for title, column in zip(titles, self.block.T, strict=True)}
-        return {**features, **self.columns, **features}
-
-    def transposed(self, name: str) -> "Frame":
-        """With rows for columns: what names the one names the other."""
-        if self.block is not None:
-            block, names, row_names = self.block, self.row_names, self.names
-        else:
-            first = next(iter(self.columns))
-            words = self.columns[first].numbers is None and not self.columns[first].fault
-            features = [title for title in self.columns if not (words and title == first)]
-            for title in features:
-                if self.columns[title].numbers is None:
-                    advice = "drop such rows or columns first"
-                    raise FileError(f"A table that is transposed must hold numbers; '{title}' of {name} does not: {advice}.")
-            block = np.column_stack([np.asarray(self.columns[title].numbers) for title in features])
-            names, row_names = self.columns[first].values().tolist() if words else None, features
-        names = None if names is None or len({*names}) < len(names) else [str(as_word(title)) for title in names]
-        notes = [*self.notes, "Rows and columns were exchanged."]
-        beside = {} if self.block is None else self.columns
-        return Frame(beside, block.T, names, row_names, array=self.array, notes=notes)
-
-    def fitting(self) -> "Frame":
-        """Without arrays beside the points that are not as long."""
-        n = None if self.block is None else len(self.block)
-        columns = {title: c for title, c in self.columns.items() if n is None or c.cells is None or len(c.cells) == n}
-        return replace(self, columns=columns)
-
-    def without(self, values: Iterable[float]) -> None:
-        """Numbers that stand for nothing become NaN."""
-        nothing = list(values)
-        if self.block is not None and np.isin(self.block, nothing).any():
-            self.block = np.where(np.isin(self.block, nothing), np.nan, self.block)
-        for column in self.columns.values():
-            if column.numbers is not None:
-                column.numbers = np.where(np.isin(column.numbers, nothing), np.nan, column.numbers)
+_COUNTED = 5  # a first column that counts so many rows is no feature, whatever its name
 
 
 @dataclass(frozen=True)
@@ -111,180 +38,171 @@ class Table:
     code: str | None = None  # Python that reads the same points
 
 
-def table_of(
-    frame: Frame,
-    name: str,
-    format: str,
-    *,
-    columns: Iterable[str] | None = None,
-    drop: Iterable[str] | None = None,
-    labels: str | None = None,
-    weights: str | None = None,
-    index: str | None = None,
-    missing: str = "error",
-    classes: bool = True,
-) -> Table:
+def table_of(frame: Frame, name: str, format: str, options: Options) -> Table:
     """Choose features, labels, weights and row names, as `geolap.files.read_table` is asked to."""
-    every, notes = frame.every_column(), list(frame.notes)
-    target = None if labels is None else _one_of(labels, every, name)
-    rows = None if index == "none" else _index_column(frame, every, index, target, name, notes)
-    row_names = every[rows].values() if rows is not None else None if index == "none" else frame.row_names
-    known = None if target is None else every[target].values()
-    known = _classes(known, labels) if known is not None and classes else known
-    counting = None if weights is None else _one_of(weights, every, name)
-    counts = None if counting is None else _counts(every[counting], counting, name)
-    unwanted = {target, counting, rows, *_some_of(drop or (), every, name)}
-    chosen = every if columns is None else _some_of(columns, every, name)
-    features = _features({c: every[c] for c in chosen if c not in unwanted}, columns is not None, name, notes)
-    if frame.block is not None and features == list(every)[: frame.block.shape[1]]:
+    every, notes = _every_column(frame), list(frame.notes)
+    target = None if options.labels is None else _chosen([options.labels], every, name)[0]
+    counting = None if options.weights is None else _chosen([options.weights], every, name)[0]
+    rows = _index_column(frame, every, options.index, target, name, notes)
+    row_names = cells_of(every[rows]) if rows is not None else None if options.index == "none" else frame.row_names
+    labels = None if target is None else cells_of(every[target])
+    labels = _classes(labels, target) if labels is not None and options.classes else labels
+    weights = None if counting is None else numbers_of(every[counting], f"'{counting}' of {name}", written=frame.written)[0]
+    if counting is not None and weights is None:
+        raise FileError(f"Weights must be numbers; column '{counting}' of {name} holds others: name another column.")
+    unwanted = {target, counting, rows, *_chosen(options.drop, every, name)}
+    wanted = [*every] if options.columns is None else _chosen(options.columns, every, name)
+    wanted = [title for title in wanted if title not in unwanted]
+    features = _features(every, wanted, frame.written, options.columns is not None, name, notes)
+    if frame.block is not None and [*features] == [*every][: frame.block.shape[1]]:
         points = frame.block
     else:
-        points = np.column_stack([np.asarray(every[feature].numbers) for feature in features])
-
+        points = np.column_stack([*features.values()])
+    nothing = [float(word) for word in options.na_values if fullmatch(NUMBER, word)]
+    if nothing and np.isin(points, nothing).any():
+        points = np.where(np.isin(points, nothing), np.nan, points)
     if points.dtype.kind == "f" and not isinstance(points, np.memmap) and not np.isfinite(points).all():
-        finite = np.isfinite(points)
-        if missing == "error":
-            row, column = np.argwhere(~finite)[0]
-            value = "missing" if np.isnan(points[row, column]) else points[row, column]
-            where = f"in {name} the value in row {row + 1}, column '{features[column]}' is {value}"
-            advice = "correct it, or leave such rows or columns out with --missing rows or --missing columns"
-            raise FileError(f"Points must be complete and finite; {where}: {advice}.")
-        good = np.flatnonzero(finite.all(axis=int(missing == "rows")))
-        if not len(good):
-            raise FileError(f"{name} must have complete {missing}; every one has missing values: fill them in.")
-        if missing == "rows":
-            notes.append(f"{len(points) - len(good)} of {len(points)} rows with missing values were left out.")
-            points, known = points[good], None if known is None else known[good]
-            counts = None if counts is None else counts[good]
-            row_names = good if row_names is None else np.asarray(row_names, object)[good]
+        good = _complete(points, [*features], options.missing, name)
+        if options.missing == "rows":
+            notes.append(f"{(~good).sum()} of {len(points)} rows with missing values were left out.")
+            row_names, points = np.arange(len(good)) if row_names is None else row_names, points[good]
+            labels, weights, row_names = (v if v is None else np.asarray(v)[good] for v in (labels, weights, row_names))
         else:
-            left = sorted({*range(len(features))} - {*good})
-            notes.append(f"Columns with missing values were left out: {listed(features[k] for k in left)}.")
-            points, features = points[:, good], [features[k] for k in good]
-    titles = None if frame.block is not None and frame.names is None else tuple(features)
+            notes.append(f"Columns with missing values were left out: {listed(compress(features, ~good))}.")
+            points, features = points[:, good], dict(compress(features.items(), good))
+    columns = None if frame.block is not None and frame.names is None else tuple(features)
     row_names = None if row_names is None else tuple(str(as_word(value)) for value in row_names)
-    return Table(points, titles, row_names, known, tuple(notes), name, format, frame.array, counts)
+    return Table(points, columns, row_names, labels, tuple(notes), name, format, frame.array, weights)
 
 
-def _features(chosen: dict[str, Column], asked: bool, name: str, notes: list[str]) -> list[str]:
-    """Those of the columns that are numbers; one that is not is a mistake if it was asked for, or nearly is one."""
-    left_out: dict[str, list[str]] = {}
-    for title, column in chosen.items():
-        if column.fault:
-            raise FileError(column.fault)
-        if asked and column.numbers is None:
-            held = column.held or "no feature"
+def transposed(frame: Frame, name: str) -> Frame:
+    """With rows for columns: what names the one names the other."""
+    block, names, row_names, beside = frame.block, frame.row_names, frame.names, frame.columns
+    notes = [*frame.notes, "Rows and columns were exchanged."]
+    if block is None:
+        titles, beside = [*frame.columns], {}
+        if numbers_of(frame.columns[titles[0]], f"'{titles[0]}' of {name}", written=frame.written)[0] is None:
+            names = cells_of(frame.columns[titles.pop(0)]).tolist()
+        features = _features(frame.columns, titles, frame.written, True, name, notes)
+        block, row_names = np.column_stack([*features.values()]), [*features]
+    names = None if names is None or len({*names}) < len(names) else [str(as_word(title)) for title in names]
+    return Frame(beside, block.T, names, row_names, array=frame.array, notes=notes)
+
+
+def _every_column(frame: Frame) -> dict[str, Any]:
+    """Those of the block, by position where they have no names, and those beside it that are as long."""
+    if frame.block is None:
+        return frame.columns
+    titles = map(str, range(frame.block.shape[1])) if frame.names is None else frame.names
+    features = dict(zip(titles, frame.block.T, strict=True))
+    beside = {title: cells for title, cells in frame.columns.items() if cells is None or len(cells) == len(frame.block)}
+    return {**features, **beside, **features}
+
+
+def _features(
+    every: Mapping[str, Any], wanted: list[str], written: bool, asked: bool, name: str, notes: list[str]
+) -> dict[str, np.ndarray]:
+    """Those of the columns that are numbers; one that is not is a mistake if it was asked for."""
+    features, others = {}, dict[str, list[str]]()
+    for title in wanted:
+        numbers, held = numbers_of(every[title], f"'{title}' of {name}", written=written)
+        if numbers is None and asked:
+            held = held or "no feature"
             raise FileError(f"Features must be numbers; column '{title}' of {name} holds {held}: leave it out.")
-        if column.numbers is None and column.held:
-            left_out.setdefault(column.held, []).append(title)
-    for held, titles in left_out.items():
-        notes.append(f"{'Columns' if len(titles) > 1 else 'Column'} left out, {held}: {listed(titles)}.")
-    features = [title for title, column in chosen.items() if column.numbers is not None]
-    truths = sum(chosen[title].held == "truths" for title in features)
+        if numbers is not None:
+            features[title] = numbers
+        others.setdefault(held, []).append(title)
+    truths = others.pop("truths", [])
+    for held, titles in others.items():
+        if held not in ("", "numbers"):
+            notes.append(f"Column{'s' if len(titles) > 1 else ''} left out, {held}: {listed(titles)}.")
     if truths:
-        notes.append(f"True and false were read as 1 and 0 ({truths} columns).")
+        notes.append(f"True and false were read as 1 and 0 ({len(truths)} columns).")
     if not features:
-        held = f"there is {listed(chosen)}" if chosen else "none is left"
-        raise FileError(f"{name} must have a column of numbers that may be a feature; {held}: choose other columns.")
+        found = f"there is {listed(wanted)}" if wanted else "none is left"
+        raise FileError(f"{name} must have a column of numbers that may be a feature; {found}: choose other columns.")
     return features
 
 
-def _one_of(wanted: str, every: dict[str, Column], name: str) -> str:
-    """The column of that name, or at that position."""
-    if wanted in every:
-        return wanted
-    titles = list(every)
-    alike = named_alike(wanted, titles)
-    if alike is not None:
-        return alike
-    if wanted.lstrip("-").isdecimal() and -len(titles) <= int(wanted) < len(titles):
-        return titles[int(wanted)]
-    close = get_close_matches(wanted, titles[:10_000], 1)
-    hint = f"did you mean '{close[0]}'?" if close else f"there is {listed(titles)}." if titles else "it has none."
-    raise FileError(f"{name} has no column '{wanted}': {hint}")
+def _complete(points: np.ndarray, titles: list[str], missing: str, name: str) -> np.ndarray:
+    """Which rows, or columns, have no missing values."""
+    finite = np.isfinite(points)
+    if missing == "error":
+        row, column = np.argwhere(~finite)[0]
+        value = "missing" if np.isnan(points[row, column]) else points[row, column]
+        where = f"in {name} the value in row {row + 1}, column '{titles[column]}' is {value}"
+        advice = "correct it, or leave such rows or columns out with --missing rows or --missing columns"
+        raise FileError(f"Points must be complete and finite; {where}: {advice}.")
+    good = finite.all(axis=int(missing == "rows"))
+    if not good.any():
+        raise FileError(f"{name} must have complete {missing}; every one has missing values: fill them in.")
+    return good
 
 
-def _some_of(wanted: Iterable[str], every: dict[str, Column], name: str) -> list[str]:
-    """Columns by name, pattern (``gene_*``) or range of positions (``0:10``), in the order asked for."""
-    chosen: dict[str, None] = {}
+def _chosen(wanted: Iterable[str], every: Mapping[str, Any], name: str) -> list[str]:
+    """Columns by name, pattern (``gene_*``), position or range of positions (``0:10``), in the order asked for."""
+    chosen, titles = dict[str, None](), [*every]
     for part in (part for item in wanted for part in ([item] if item in every else item.split(","))):
-        ends = part.split(":")
-        if part not in every and len(ends) == 2 and all(not end or end.lstrip("-").isdecimal() for end in ends):
-            found = list(every)[slice(*(int(end) if end else None for end in ends))]
-        elif part not in every and set(part) & set("*?["):
-            found = [title for title in every if fnmatchcase(title, part)]
-        else:
-            found = [_one_of(part, every, name)]
-        if not found:
-            raise FileError(f"Every choice of columns must match some; '{part}' matches none of {name}: correct it.")
-        chosen.update(dict.fromkeys(found))
-    return list(chosen)
+        found: list[str] = []
+        if named_alike(part, titles) is None and fullmatch(r"(-?\d+)?:(-?\d+)?|-?\d+", part):
+            ends = [int(end) if end else None for end in part.split(":")]
+            found = titles[slice(*ends) if ":" in part else slice(int(part), int(part) + 1 or None)]
+        elif named_alike(part, titles) is None:
+            found = [title for title in titles if fnmatchcase(title, part)]
+        chosen.update(dict.fromkeys(found or [named(part, titles, name, "column")]))
+    return [*chosen]
 
 
 def _index_column(
-    frame: Frame, every: dict[str, Column], index: str | None, target: str | None, name: str, notes: list[str]
+    frame: Frame, every: Mapping[str, Any], index: str | None, target: str | None, name: str, notes: list[str]
 ) -> str | None:
     """The column that names the rows: as asked for, as the file says, or the first of a table if it looks like it."""
     if index is not None:
-        return _one_of(index, every, name)
-    if frame.index is not None and frame.index != target:
-        return frame.index
-    title, first = next(iter(every.items()))
-    if frame.block is not None or title == target or first.fault or len(every) == 1:
-        return None
-    if first.numbers is not None:
-        counts = len(first.numbers) >= _COUNTED and first.numbers[0] in (0, 1) and (np.diff(first.numbers) == 1).all()
-        if counts:
+        return None if index == "none" else _chosen([index], every, name)[0]
+    title = next(iter(every))
+    if frame.index not in (None, target) or frame.block is not None or title == target or len(every) == 1:
+        return frame.index if frame.index != target else None
+    with suppress(FileError):
+        numbers, held = numbers_of(every[title], "", written=frame.written)
+        if numbers is not None and len(numbers) >= _COUNTED and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
             notes.append("The first column counts the rows and is no feature (--index none makes it one).")
-        return title if counts else None
-    words = first.values().tolist() if first.held in ("text", "times") else [None]
-    if None in words or len(set(words)) < len(words):
-        return None
-    notes.append(f"The first column{f', {title!r},' if title else ''} names the rows.")
-    return title
+            return title
+        words = cells_of(every[title]).tolist() if held in ("text", "times") else [None]
+        if None not in words and len(set(words)) == len(words):
+            notes.append(f"The first column{f', {title!r},' if title else ''} names the rows.")
+            return title
+    return None
 
 
-def _counts(column: Column, title: str, name: str) -> np.ndarray:
-    """Weights as numbers."""
-    try:
-        return np.asarray(column.values() if column.numbers is None else column.numbers, dtype=float)
-    except (TypeError, ValueError):
-        raise FileError(f"Weights must be numbers; column '{title}' of {name} holds others: name another column.") from None
-
-
-def _classes(values: np.ndarray, labels: str | None) -> np.ndarray:
+def _classes(values: np.ndarray, title: str | None) -> np.ndarray:
     """Labels as whole numbers, −1 where there is none, or as words, None where there is none."""
-    words = [as_word(value) for value in values.tolist()]
-    known = [word for word in words if word is not None]
+    words = np.array([as_word(value) for value in values.tolist()], object)
+    known = np.array([word is not None for word in words], bool)
     try:
-        numbers = [float(word) for word in known]
+        numbers = words[known].astype(float)
     except ValueError:
-        numbers = []
-    if not numbers or not np.isfinite(numbers).all():
-        return np.array(words, object)
-    if any(not number.is_integer() for number in numbers):
-        raise FileError(f"Labels must be classes, such as 0, 1, 2 or words; column '{labels}' holds fractions: bin them.")
-    if any(word.removesuffix(".0") != str(int(number)) for word, number in zip(known, numbers, strict=True)):
-        return np.array(words, object)  # 007 is a word
-    return np.array([-1 if word is None else int(float(word)) for word in words])
+        return words
+    if np.isfinite(numbers).all() and (numbers % 1).any():
+        raise FileError(f"Labels must be classes, such as 0, 1, 2 or words; column '{title}' holds fractions: bin them.")
+    if not known.any() or any(word.removesuffix(".0") != f"{n:.0f}" for word, n in zip(words[known], numbers, strict=True)):
+        return words  # 007 is a word
+    whole = np.full(len(words), -1)
+    whole[known] = numbers
+    return whole
 
 
-def as_word(value: Any) -> str | None:
-    """A cell as a word; None if there is nothing in it."""
-    if isinstance(value, float | np.floating) and value.is_integer():
-        return str(int(value))
-    word = (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)).strip()
-    return None if value is None or word in MISSING else word
+def named(wanted: str, names: Iterable[str], holder: str, what: str) -> str:
+    """The one of these that is asked for, or the sentence that there is none."""
+    names = list(names)
+    alike = named_alike(wanted, names)
+    if alike is not None:
+        return alike
+    close = [name for name in names if name.endswith(f"/{wanted}")] or get_close_matches(wanted, names[:10_000], 1, 0.7)
+    hint = f"did you mean '{close[0]}'?" if close else f"it has {listed(names)}." if names else "it has none."
+    raise FileError(f"{holder} must hold the {what} asked for; there is no '{wanted}': {hint}")
 
 
 def named_alike(wanted: str, names: Iterable[str]) -> str | None:
     """The name that is the same, or else the only one that is but for small and capital letters."""
     alike = [name for name in names if name.casefold() == wanted.casefold()]
     return wanted if wanted in alike else alike[0] if len(alike) == 1 else None
-
-
-def listed(names: Iterable[object]) -> str:
-    """Some names, in words."""
-    words = [name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…" for name in map(str, names)]
-    more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
-    return ", ".join(f"'{word}'" for word in words[:_LISTED]) + more

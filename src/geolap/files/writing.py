@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+from re import fullmatch
 from typing import Any, TextIO
 
 import numpy as np
 
+from .columns import NUMBER
 from .source import FileError, needed_library
 
 __all__ = ["check_output", "replaced_file", "write_matrix", "write_table", "write_text"]
@@ -39,17 +41,14 @@ def check_output(path: _Place | None, *, kind: str = "table", inputs: tuple[_Pla
         raise FileError(f"The name of an output must end in {endings}; '{path.name}' does not: rename it.")
     if ending == "parquet":
         needed_library("pyarrow", "Writing .parquet")
-    if path.is_dir():
-        raise FileError(f"An output must be a file; '{path}' is a folder: name a file in it.")
-    if not folder.is_dir():
-        raise FileError(f"The folder of an output must exist; '{folder}' does not: create it, or write elsewhere.")
-    if any(Path(other).exists() and path.exists() and path.samefile(other) for other in inputs):
-        raise FileError(f"An output must not overwrite its input; '{path}' is both: choose another name.")
-    try:
-        if not _is_special(path):
+    if path.is_dir() or any(Path(other).exists() and path.exists() and path.samefile(other) for other in inputs):
+        raise FileError(f"An output must not overwrite its input or a folder; '{path}' is one: choose another name.")
+    if not _is_special(path):
+        try:
             tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise FileError(f"The folder of an output must be writable; '{folder}' is not ({error.strerror}).") from None
+        except OSError as error:
+            why = f"'{folder}' does not, or is not ({error.strerror}): create it, or write elsewhere"
+            raise FileError(f"The folder of an output must exist and be writable; {why}.") from None
 
 
 @contextmanager
@@ -91,14 +90,15 @@ def write_table(path: _Place, columns: Mapping[str, np.ndarray]) -> None:
     with replaced_file(path) as temporary:
         if ending == ".npy":  # names of rows have no place in it
             np.save(temporary, np.column_stack([column for column in columns.values() if column.dtype.kind in "biuf"]))
-        elif ending == ".npz":
-            arrays: dict[str, Any] = {name: _unpickled(column) for name, column in columns.items()}
+        elif ending == ".npz":  # words as NumPy's own kind, which needs no pickling
+            arrays: dict[str, Any] = {
+                name: column if column.dtype.kind != "O" else ["" if value is None else str(value) for value in column]
+                for name, column in columns.items()
+            }
             np.savez_compressed(temporary, **arrays)
         elif ending == ".parquet":
-            import pyarrow as pa
-            from pyarrow import parquet
-
-            parquet.write_table(pa.table({name: pa.array(column) for name, column in columns.items()}), temporary)
+            table = needed_library("pyarrow", "Writing .parquet").table(dict(columns))
+            needed_library("pyarrow.parquet", "Writing .parquet").write_table(table, temporary)
         else:
             with temporary.open("w", encoding="utf-8", newline="") as file:
                 _write_lines(file, columns, "\t" if ending == ".tsv" else ",")
@@ -138,18 +138,8 @@ def _inert(value: Any) -> Any:
 
     Words that begin like a formula get an apostrophe, which spreadsheets do not show.  Numbers, and signs alone, are none.
     """
-    if not isinstance(value, str) or len(value) < 2 or value[0] not in "=+-@\t\r":
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}"
-    return value
-
-
-def _unpickled(column: np.ndarray) -> np.ndarray:
-    """Words as NumPy's own kind, which needs no pickling."""
-    return column if column.dtype.kind != "O" else np.array(["" if value is None else str(value) for value in column])
+    formula = isinstance(value, str) and len(value) > 1 and value[0] in "=+-@\t\r" and not fullmatch(NUMBER, value)
+    return f"'{value}" if formula else value
 
 
 def _is_special(path: Path) -> bool:
