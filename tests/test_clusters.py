@@ -130,6 +130,14 @@ def test_small_parts_far_away_are_a_cluster_if_they_would_be_one_together():
     assert found.n_outliers_ >= 25
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_small_part_of_fewer_clusters_stays_in_one_piece(seed):
+    rng = np.random.default_rng(seed)
+    places = ((0.0, 0.0), 0.05, 500), ((5.0, 0.0), 1.0, 250), ((0.0, 4.0), 0.3, 20)
+    X = np.vstack([rng.normal(center, spread, (n, 2)) for center, spread, n in places])
+    assert len({*LaplacianClustering(2, random_state=0).fit_predict(X)[-20:]}) == 1
+
+
 def test_outliers_are_clusters_if_that_is_asked_for():
     X, _ = three_blobs()
     far = np.array([[40.0, 0.0], [40.1, 0.0], [40.0, 0.1]])

@@ -1,5 +1,7 @@
 """Labels of a few points spread to all: the closed form, the benchmark, new points, bad labels."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -149,9 +151,22 @@ def test_components_without_labels_are_reported():
     with pytest.warns(UserWarning, match=r"3 of 123 points are in components without one \(the graph has 3\)"):
         model = geolap.LaplacianClassifier(0.7).fit(X, y)
     assert model.n_unreached_ == 3
-    P = model.predict_proba(X)
-    assert np.isfinite(P).all()
-    np.testing.assert_allclose(P[-3:], 0.5)  # as many labels of each class: nothing is known there
+    P, nearest = model.predict_proba(X), X[:-3, 0].argmax()
+    np.testing.assert_allclose(P[-3:], P[[nearest] * 3])
+    assert (model.transduction_[-3:] == model.transduction_[nearest]).all()
+
+
+def test_small_parts_without_labels_have_the_class_of_those_nearest():
+    rng = np.random.default_rng(0)
+    places = ((0.0, 0.0), 0.05, 500), ((5.0, 0.0), 1.0, 250), ((0.0, 4.0), 0.3, 30)
+    X = np.vstack([rng.normal(center, spread, (n, 2)) for center, spread, n in places])
+    truth, y = np.repeat([0, 1, 2], [500, 250, 30]), np.full(780, -1)
+    y[[0, 1, 2, 3, 500, 501, 502, 750]] = truth[[0, 1, 2, 3, 500, 501, 502, 750]]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = geolap.LaplacianClassifier(random_state=0).fit(X, y)
+    assert len(told) <= 1
+    assert (model.transduction_ == truth).mean() > 0.995
 
 
 def test_a_graph_in_many_pieces_is_classified_piece_by_piece():

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self, TypeGuard, TypeVar
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import validate_data
 
 from ..calibration import Calibration
@@ -24,7 +25,7 @@ from ..graphs.extension import Extension, extend
 from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..graphs.spectrum import graph_components
-from ..points import Points, chunks_of, is_chunked, on_device
+from ..points import Points, chunks_of, host_array, is_chunked, on_device
 from ..progress import Spoken, say
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
 from ..selectors import METHODS, BandwidthSelector, resolve_bandwidth
@@ -44,6 +45,7 @@ __all__ = [
     "documented",
     "graph_in_words",
     "near_alone",
+    "nearest_among",
 ]
 
 _Class = TypeVar("_Class", bound=type)
@@ -369,6 +371,14 @@ def near_alone(selection: Selection | None, n_points: int) -> bool:
 def by_consistency(selection: Selection | None) -> TypeGuard[Selection]:
     """Whether the bandwidth was chosen by geometric consistency."""
     return selection is not None and selection.method in ("gc", "gc_inverse")
+
+
+def nearest_among(built: BuiltGraph, rows: np.ndarray, others: np.ndarray) -> np.ndarray | None:
+    """Which of some other points of a graph is nearest to each of some; None if no distances are known."""
+    if not len(rows) or not len(others) or built.points is None:
+        return None
+    points = host_array(built.points) if on_device(built.points) else built.points
+    return others[pairwise_distances_argmin(points[rows], points[others], metric=built.metric)]
 
 
 def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) -> str:

@@ -39,7 +39,6 @@ from scipy import sparse
 from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr
-from sklearn.metrics import pairwise_distances_argmin
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import validate_data
 
@@ -56,7 +55,7 @@ from ..sentences import Sentence
 from ..shown import Plotted
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_number
-from .base import DENSITY, NEAREST, NEIGHBORS, GraphEstimator, check_landmarks, documented
+from .base import DENSITY, NEAREST, NEIGHBORS, GraphEstimator, check_landmarks, documented, nearest_among
 from .chunked import in_chunks
 
 __all__ = ["ClusterStatus", "LaplacianClustering"]
@@ -400,9 +399,12 @@ def _joined(labels: np.ndarray, built: BuiltGraph) -> np.ndarray:
             break
         labels[left[reached]] = votes[reached].argmax(axis=1)
     inside = np.flatnonzero(labels >= 0)
-    if left.size and built.points is not None:
-        points = host_array(built.points) if on_device(built.points) else built.points
-        labels[left] = labels[inside[pairwise_distances_argmin(points[left], points[inside])]]
+    nearest = nearest_among(built, left, inside)
+    if nearest is not None:  # a part stays in one piece
+        part = np.unique(graph_components(built.kernel)[left], return_inverse=True)[1]
+        votes = np.zeros((part.max() + 1, labels.max() + 1))
+        np.add.at(votes, (part, labels[nearest]), 1.0)
+        labels[left] = votes.argmax(axis=1)[part]
     elif left.size:  # no distance tells where these belong
         labels[left] = np.bincount(labels[inside]).argmax()
     return labels

@@ -28,7 +28,7 @@ from ..points import Points, chunks_of, is_chunked
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
 from ..sentences import Sentence
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
-from .base import NEIGHBORS, GraphEstimator, carriers, documented
+from .base import NEIGHBORS, GraphEstimator, carriers, documented, nearest_among
 from .chunked import in_chunks
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
@@ -116,7 +116,7 @@ class _SmoothEstimator(GraphEstimator):
 
     @property
     def n_unreached_(self) -> int:
-        return self._fit.n_unreached
+        return len(self._fit.unreached)
 
     def _smooth_fit(
         self, built: BuiltGraph, known: np.ndarray, target: np.ndarray, *, classes: bool, many: int
@@ -133,13 +133,10 @@ class _SmoothEstimator(GraphEstimator):
             powers=POWERS if self.power is None else (self.power,),
             penalties=None if self.penalty is None else (self.penalty,),
         )
-        if fit.n_unreached:
-            warnings.warn(
-                f"Every component of the graph should hold a labeled point; {fit.n_unreached} of {built.kernel.n_points} "
-                f"points are in components without one (the graph has {fit.n_components}) and get the mean of all labels: "
-                "label some of them, or use a larger bandwidth.",
-                stacklevel=3,
-            )
+        reached = np.setdiff1d(np.arange(len(fit.scores)), fit.unreached, assume_unique=True)
+        nearest = nearest_among(built, fit.unreached, reached)
+        if nearest is not None:
+            fit.scores[fit.unreached] = fit.scores[nearest]
         return fit
 
     def _check_settings(self) -> None:
@@ -206,7 +203,9 @@ class _SmoothEstimator(GraphEstimator):
         n = total_of(weights_at(data.multiplicity, known), len(known))
         weights = weights_of_graphs(fits, n, classes=classes)
         found = [_Weighed(*each) for each in zip(graphs, fits, weights.tolist(), strict=True) if each[2] > _NO_WEIGHT]
-        return tuple(sorted(found, key=lambda each: -each.weight))
+        found.sort(key=lambda each: -each.weight)
+        _warn_of_unreached(found[0].fit, told_by_distance=found[0].built.points is not None)
+        return tuple(found)
 
     def _scores_at(self, X: Any, *, given: bool = False) -> np.ndarray:
         """f (n, C) at points X: their own for training points, means of neighbors for others.
@@ -233,6 +232,18 @@ class _Weighed:
     built: BuiltGraph
     fit: SmoothFit
     weight: float
+
+
+def _warn_of_unreached(fit: SmoothFit, *, told_by_distance: bool) -> None:
+    n, n_unreached = len(fit.scores), len(fit.unreached)
+    if n_unreached:
+        are, get = ("is in a component", "gets") if n_unreached == 1 else ("are in components", "get")
+        what = "the values of the nearest point that is reached" if told_by_distance else "the mean of all labels"
+        warnings.warn(
+            f"Every component of the graph should hold a labeled point; {n_unreached} of {n} points {are} without one (the "
+            f"graph has {fit.n_components}) and {get} {what}: label some of them, or use a larger bandwidth.",
+            stacklevel=4,
+        )
 
 
 def _at(y: np.ndarray | None, rows: np.ndarray | None) -> np.ndarray | None:
@@ -277,7 +288,8 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
         How much each graph counts, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and
         ``selection_`` are those of the first.
     n_graph_components_, n_unreached_ : int
-        Connected components of the graph, and points in components without a label.
+        Connected components of the graph, and points in components without a label, which are told by the nearest that are
+        not.
     landmarks_ : ndarray or None
         Which points carry ``graph_``, ascending; None if all do.
     <attributes of the graph>

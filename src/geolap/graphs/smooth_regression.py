@@ -12,7 +12,7 @@ classes, the Gaussian likelihood for numbers.  Taking only the best, on a hundre
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -60,8 +60,10 @@ class SmoothFit:
         p, m and μ of the best setting.
     losses : ndarray (n_settings,)
         Leave-one-out mistakes, or mean squares, of every setting.
-    n_components, n_unreached : int
-        Connected components of the graph, and points in components without a label.
+    n_components : int
+        Connected components of the graph.
+    unreached : ndarray of int
+        Points in components without a label.
     """
 
     scores: np.ndarray
@@ -71,7 +73,7 @@ class SmoothFit:
     penalty: float
     losses: np.ndarray
     n_components: int = 1
-    n_unreached: int = 0
+    unreached: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
 
 
 def smooth_fit(
@@ -250,8 +252,8 @@ class SmoothFunctions:
         )
         scores = np.tile(mean, (len(self.components), 1))
         scores[self.rows] = fit.scores + center
-        unreached = len(self.components) - len(self.rows)
-        return replace(fit, scores=scores, n_components=int(self.components.max()) + 1, n_unreached=unreached)
+        unreached = np.setdiff1d(np.arange(len(scores)), self.rows, assume_unique=True)
+        return replace(fit, scores=scores, n_components=int(self.components.max()) + 1, unreached=unreached)
 
 
 def smooth_functions(graph: KernelGraph, labeled: np.ndarray, size: int, *, n_jobs: int | None = None) -> SmoothFunctions:
