@@ -217,3 +217,14 @@ def test_votes_of_many_points_see_all_neighbors():
     found = Surroundings(Points.of(X), sample, row_sums).at(0.05)
     assert (found.vote, found.directions) == (2, 2)
     assert found.share > 0.8
+
+
+@pytest.mark.parametrize("unit", [1.0, 100.0])
+def test_a_bandwidth_that_sees_the_grid_of_discrete_data_is_not_resolved(unit):
+    torus = make_torus(2000, random_state=0).data
+    bits = (np.random.default_rng(0).random((500, 7)) < 0.5).astype(float)
+    for X in (bits, np.round(torus)):
+        found = geolap.select_bandwidth(unit * X, random_state=0)
+        assert found.neighborhoods.resolved
+        assert found.verdict is Verdict.NEAREST_NEIGHBORS
+    assert geolap.select_bandwidth(unit * np.round(5 * torus) / 5, random_state=0).verdict is Verdict.RESOLVED

@@ -153,7 +153,8 @@ def test_whole_numbers_alone_are_no_labels():
 def test_answers_on_a_scale_of_five_are_discrete(unit):
     answers = np.random.default_rng(0).integers(1, 6, (1000, 8)) * unit
     (remark,) = feature_remarks(answers)
-    assert remark == Remark("discrete", remark.text)
+    assert remark == Remark("discrete", remark.text, step=remark.step)
+    assert remark.step == pytest.approx(unit)
     assert remark.text == in_shell(remark)
     assert f"more than 5 values, so distances take at most {1 + 8 * 16}, none between 0 and {unit:.3g}: " in remark.text
 

@@ -177,7 +177,7 @@ def _discrete(columns: _Columns, n_points: int) -> list[Remark]:
         distances=int(distances),
         step=step,
     )
-    return [Remark("discrete", text)]
+    return [Remark("discrete", text, step=step)]
 
 
 def _distances(X: np.ndarray) -> list[Remark]:

@@ -16,6 +16,8 @@ __all__ = ["TURNING", "Minimum", "Selection", "Status", "Told", "UnresolvedWarni
 # A distortion from which the metrics differ too much to be called consistent, and effective neighbors of the sparsest tenth
 # of the points below which parts of the data have a scale of their own.
 _DISTORTED, _SPARSE = 0.25, 3.0
+# On a grid, bandwidths below so many steps see the grid rather than what was measured.
+_FINE = 1.5
 # A share of negative eigenvalues from which distances are far enough from Euclidean ones to be told.
 _NEGATIVE = 0.01
 
@@ -173,9 +175,14 @@ class Selection(Plotted, Paged, Carded):
         """What the bandwidth may be used for."""
         if self.status not in (*TURNING, Status.FALLS_APART) or self.neighborhoods is None:
             return Verdict.NOT_FOUND
-        if self.status is Status.FALLS_APART or not self.neighborhoods.resolved:
+        if self.status is Status.FALLS_APART or not self.neighborhoods.resolved or self._sees_the_grid:
             return Verdict.NEAREST_NEIGHBORS
         return Verdict.RESOLVED
+
+    @property
+    def _sees_the_grid(self) -> bool:
+        """Whether data is discrete, and neighborhoods hold little more than the next places on its grid."""
+        return any(remark.step is not None and self.bandwidth < _FINE * remark.step for remark in self.remarks)
 
     @property
     def verdict_text(self) -> Sentence:

@@ -56,12 +56,15 @@ class Remark:
         Which feature it is about, counted from 0.
     share : float or None
         Of a feature its share of the total variance; of duplicates the share of rows that repeat others.
+    step : float or None
+        Of discrete data, the least distance of two places.
     """
 
     kind: str
     text: Sentence
     feature: int | None = None
     share: float | None = None
+    step: float | None = None
 
     def of(self, columns: Sequence[str] | None) -> "Remark":
         """The same with the name of its column, if it is about a feature and columns have names."""

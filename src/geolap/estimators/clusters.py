@@ -74,8 +74,8 @@ class ClusterStatus(Told):
     GIVEN = Sentence("The number of clusters is as given.")
     STAND_OUT = Sentence("Clusters stand out: each hangs together far better than it hangs on the others.")
     NO_GAP = Sentence(
-        "No gap: there are parts, but they run into one another, so that their number is a guess. Set {n_clusters} to what "
-        "the purpose needs."
+        "No gap: the parts run into one another, as those of pure noise may, so that their number is a guess. Set "
+        "{n_clusters} to what the purpose needs."
     )
     MORE = Sentence(
         "More parts than {max_clusters} are joined with no other: the largest clusters were made of them. Raise it, or set "
