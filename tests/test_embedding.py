@@ -230,3 +230,11 @@ def test_a_bandwidth_that_is_given_is_kept_with_outliers():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert geolap.LaplacianEigenmap(2, random_state=0, **params).fit(X).n_neighbors_ is None
+
+
+def test_copies_do_not_fill_the_neighbors_of_a_map():
+    rng = np.random.default_rng(0)
+    answers = np.where(np.arange(600)[:, None] < 300, 2, 4) + 0.7 * rng.standard_normal((600, 3))
+    model = geolap.LaplacianEigenmap(random_state=0).fit(np.clip(np.round(answers), 1, 5))
+    assert model.n_graph_components_ == 1
+    assert model.n_neighbors_ is None

@@ -46,6 +46,7 @@ __all__ = [
     "graph_in_words",
     "near_alone",
     "nearest_among",
+    "piled",
 ]
 
 _Class = TypeVar("_Class", bound=type)
@@ -272,7 +273,7 @@ class GraphEstimator(Spoken, BaseEstimator):
             check_landmarks(n_landmarks, len(data))
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
-        if self._undecided(data, by_landmarks) and near_alone(selection, len(data)):
+        if self._undecided(data, by_landmarks) and near_alone(selection, len(data)) and not piled(data):
             density = min(spec.renormalization, DENSITY)
             near = replace(spec, n_neighbors=NEIGHBORS, local_scale=NEAREST, renormalization=density)
             skeleton = skeleton_of(data, near, random_state=self.random_state)
@@ -379,6 +380,16 @@ def nearest_among(built: BuiltGraph, rows: np.ndarray, others: np.ndarray) -> np
         return None
     points = host_array(built.points) if on_device(built.points) else built.points
     return others[pairwise_distances_argmin(points[rows], points[others], metric=built.metric)]
+
+
+def piled(data: Points) -> bool:
+    """Whether most points have so many copies that these fill half of a list of neighbors."""
+    if isinstance(data, Distances) or not isinstance(data.given, np.ndarray):
+        return False
+    _, place, counts = np.unique(
+        data.given @ np.sin(1.0 + np.arange(data.shape[1])), return_inverse=True, return_counts=True
+    )
+    return bool(np.median(counts[place]) > NEIGHBORS / 2)
 
 
 def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) -> str:

@@ -28,7 +28,7 @@ from ..points import Points, chunks_of, is_chunked
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
 from ..sentences import Sentence
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
-from .base import NEIGHBORS, GraphEstimator, carriers, documented, nearest_among
+from .base import NEIGHBORS, GraphEstimator, carriers, documented, nearest_among, piled
 from .chunked import in_chunks
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
@@ -151,7 +151,7 @@ class _SmoothEstimator(GraphEstimator):
         if self.n_neighbors != "auto":
             return [self._build(data, y, n_landmarks=self.n_landmarks, always=known)]
         chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth == "gc"
-        both = chosen and not self._says_which_pairs(data) and data.shape[0] > 2 * NEIGHBORS and not _piled(data)
+        both = chosen and not self._says_which_pairs(data) and data.shape[0] > 2 * NEIGHBORS and not piled(data)
         if not both:
             return [replace(self, n_neighbors=None)._build(data, y, n_landmarks=self.n_landmarks, always=known)]
         bandwidth = self.bandwidth
@@ -458,13 +458,3 @@ def _fitted_sharpness(left_out: np.ndarray, index: np.ndarray, times: np.ndarray
         return -(times @ (smoothed * log_softmax(np.exp(log_sharpness) * left_out, axis=1)).sum(axis=1))
 
     return float(np.exp(minimize_scalar(loss, bounds=np.log(_SHARPNESS), method="bounded").x))
-
-
-def _piled(data: Points) -> bool:
-    """Whether most points have so many copies that these fill half of a list of neighbors."""
-    if isinstance(data, Distances) or not isinstance(data.given, np.ndarray):
-        return False
-    _, place, counts = np.unique(
-        data.given @ np.sin(1.0 + np.arange(data.shape[1])), return_inverse=True, return_counts=True
-    )
-    return bool(np.median(counts[place]) > NEIGHBORS / 2)

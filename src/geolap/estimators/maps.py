@@ -29,7 +29,7 @@ from ..sentences import Sentence
 from ..shown import Plotted
 from ..threads import beside, one_blas_thread
 from ..validation import check_choice, check_number
-from .base import DENSITY, GraphEstimator, by_consistency, documented
+from .base import DENSITY, GraphEstimator, by_consistency, documented, piled
 from .chunked import in_chunks
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
 
@@ -194,7 +194,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         chosen = self._undecided(data, built.landmarks is not None) and by_consistency(built.selection)
         if not chosen or self.disconnected == "separate" or len(data) <= max(2 * _EQUAL, _FEWEST):
             return False
-        return bool(np.mean(_held_by_few(spectrum.vectors[:, 1:]) > _HALF) >= _HALF)
+        return bool(np.mean(_held_by_few(spectrum.vectors[:, 1:]) > _HALF) >= _HALF) and not piled(data)
 
     def _of_equal_weights(self, built: BuiltGraph, data: Points) -> BuiltGraph:
         """The graph that joins nearest neighbors with equal weights, in the place of another one."""
