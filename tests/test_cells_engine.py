@@ -177,7 +177,7 @@ def test_duplicates_outliers_and_isolated_points(rng):
 
 @pytest.mark.slow
 def test_selection_is_near_the_exact_one_and_reproducible():
-    X = make_hourglass(5000, noise=0.01, noise_dims=10, random_state=0).data
+    X = make_hourglass(3000, noise=0.01, noise_dims=10, random_state=0).data
     estimate = geolap.GeometricConsistency(engine="cells", n_sample=100, random_state=0)
     found, again = estimate.fit(X).selection_, estimate.fit(X).selection_
     exact = geolap.GeometricConsistency(exact=True, n_sample=100, random_state=0).fit(X).selection_
