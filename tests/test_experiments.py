@@ -149,8 +149,9 @@ def test_graphs_are_compared_on_the_sets_that_are_there(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_quick_runs():
+def test_quick_runs(monkeypatch):
     """One test for all that is said about them: two processes would make them twice."""
+    monkeypatch.setattr(labels, "PAPER", {"n_sample": 100})  # half as many
     runs = labels.run_sets(quick=True)
     errors_are_those_of_the_classifier(runs)
     no_rule_beats_the_oracle_by_more_than_its_grid_is_coarse(runs)
