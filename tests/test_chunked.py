@@ -68,6 +68,7 @@ def test_a_large_memory_mapped_file_is_read_in_chunks(tmp_path, monkeypatch, tor
     monkeypatch.setattr("geolap.points._LARGE_FILE", 10_000)
     monkeypatch.setattr("geolap.points._CHUNK", 20_000)
     np.save(tmp_path / "points.npy", torus)
+    torus = torus[:1200]
     gc = geolap.GeometricConsistency(n_sample=50, random_state=0)
     for order in ("C", "F"):
         np.save(tmp_path / "points.npy", np.asarray(torus, order=order))
@@ -107,7 +108,7 @@ def test_faults_are_sentences(torus):
 
 @pytest.mark.slow
 def test_input_stays_lazy_and_results_repeat(torus):
-    X = da.from_array(torus, chunks=(700, 3))
+    X = da.from_array(torus[:1200], chunks=(500, 3))
     gc = geolap.GeometricConsistency(n_sample=50, random_state=0)
     assert gc.fit(X).bandwidth_ == gc.fit(X).bandwidth_
     assert gc.n_features_in_ == 3
