@@ -38,7 +38,7 @@ def claims(study):
 @pytest.mark.parametrize("density", truth.DENSITIES)
 def test_errors_vanish_with_many_points_and_a_small_bandwidth(manifold, density):
     """The known spectra and Laplacians are those that L tends to, whatever the density."""
-    n, eps = {1: (600, 0.15), 2: (2500, 0.4), 3: (2500, 0.6)}[manifold.dim]
+    n, eps = {1: (600, 0.15), 2: (1500, 0.4), 3: (1500, 0.6)}[manifold.dim]
     X, clean = truth.draw(manifold, density, 0.0, n, 0)
     assert X.shape == (n, manifold.ambient_dim + truth.NOISE_DIMS)
     errors = truth.laplacian_errors(manifold, X, clean, eps, pairs=all_pairs(X))
