@@ -1,5 +1,6 @@
 """Shared data: the benchmark sets are read once."""
 
+import gc
 import os
 import sys
 from functools import cache
@@ -8,6 +9,7 @@ from pathlib import Path
 # Tests run in several processes: BLAS threads of one would wait for those of the other.  Set before NumPy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # UMAP would set it for OpenMP, and so for torch
 
 import matplotlib
 import numpy as np
@@ -17,6 +19,13 @@ from sklearn.datasets import load_digits
 from geolap.datasets import load_ssl_book
 
 matplotlib.use("Agg")
+# Modules stay, and need not be looked through again and again for what may go.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items):

@@ -94,7 +94,7 @@ def test_boxes_miss_no_point_in_reach(rng):
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize("r", [3, 13, 150])
 def test_D_is_that_of_the_tiled_engine(dim, r):
-    n = 12_000 if r < 100 else 4000
+    n = 6000 if r < 100 else 2500
     X = make_torus(n, noise=0.03, noise_dims=r - 3, random_state=0).data
     sample = np.arange(0, n, n // 100)
     eps = np.array([0.25, 0.5, 1.0, 2.5])
@@ -177,7 +177,7 @@ def test_duplicates_outliers_and_isolated_points(rng):
 
 @pytest.mark.slow
 def test_selection_is_near_the_exact_one_and_reproducible():
-    X = make_hourglass(5000, noise=0.01, noise_dims=10, random_state=0).data
+    X = make_hourglass(3000, noise=0.01, noise_dims=10, random_state=0).data
     estimate = geolap.GeometricConsistency(engine="cells", n_sample=100, random_state=0)
     found, again = estimate.fit(X).selection_, estimate.fit(X).selection_
     exact = geolap.GeometricConsistency(exact=True, n_sample=100, random_state=0).fit(X).selection_

@@ -40,16 +40,16 @@ def test_parameters_mean_the_same(torus, settings):
 
 @pytest.mark.slow
 def test_estimates_agree_with_the_exact_engine():
-    X = make_hourglass(20_000, noise=0.01, noise_dims=5, random_state=0).data
-    sample, eps = np.arange(0, 20_000, 100), np.array([0.15, 0.3, 0.6, 1.2])
-    engine = chunked.ChunkedEngine(da.from_array(X, chunks=(6000, 8)), exact=False)
+    X = make_hourglass(10_000, noise=0.01, noise_dims=5, random_state=0).data
+    sample, eps = np.arange(0, 10_000, 50), np.array([0.15, 0.3, 0.6, 1.2])
+    engine = chunked.ChunkedEngine(da.from_array(X, chunks=(3000, 8)), exact=False)
     found = engine.local_metrics(sample, eps, working_dim=2)
     exact = TiledEngine(X)
     local = exact.local_metrics(sample, eps, 1.0 + exact.row_sums(eps), working_dim=2)
     np.testing.assert_allclose(departure(found.H).mean(axis=0), departure(local.H).mean(axis=0), rtol=0.03)
     np.testing.assert_allclose(found.drift.mean(axis=0), local.drift.mean(axis=0), rtol=0.03)
     np.testing.assert_allclose(np.median(found.effective, axis=0), np.median(local.effective, axis=0), rtol=0.05)
-    again = chunked.ChunkedEngine(da.from_array(X, chunks=(6000, 8)), exact=False)
+    again = chunked.ChunkedEngine(da.from_array(X, chunks=(3000, 8)), exact=False)
     again.local_metrics(sample, eps, working_dim=1)  # whose sums serve two directions as well
     np.testing.assert_array_equal(again.local_metrics(sample, eps, working_dim=2).H, found.H)
 
@@ -67,6 +67,7 @@ def test_every_point_is_in_one_cell_and_cells_are_even():
 def test_a_large_memory_mapped_file_is_read_in_chunks(tmp_path, monkeypatch, torus):
     monkeypatch.setattr("geolap.points._LARGE_FILE", 10_000)
     monkeypatch.setattr("geolap.points._CHUNK", 20_000)
+    torus = torus[:1200]
     np.save(tmp_path / "points.npy", torus)
     gc = geolap.GeometricConsistency(n_sample=50, random_state=0)
     for order in ("C", "F"):
@@ -107,7 +108,7 @@ def test_faults_are_sentences(torus):
 
 @pytest.mark.slow
 def test_input_stays_lazy_and_results_repeat(torus):
-    X = da.from_array(torus, chunks=(700, 3))
+    X = da.from_array(torus[:1200], chunks=(500, 3))
     gc = geolap.GeometricConsistency(n_sample=50, random_state=0)
     assert gc.fit(X).bandwidth_ == gc.fit(X).bandwidth_
     assert gc.n_features_in_ == 3

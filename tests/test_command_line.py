@@ -520,7 +520,7 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(tmp_path):
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(25_000, 30)))
     command = [*GEOLAP, "select", "x.npy", "-o", "curve.csv", "--exact", "-q"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
-        time.sleep(3.0)
+        time.sleep(2.0)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130

@@ -104,7 +104,7 @@ def test_a_command_that_is_asked_to_end_leaves_nothing(sign, tmp_path, monkeypat
             return which if n == 3 else 0
 
         def exponential(self, mean):
-            return mean
+            return mean / 2
 
     assert faults.check_command(Chosen(), tmp_path) < 10.0
     assert {path.name for path in tmp_path.iterdir()} == {"x.npy"}

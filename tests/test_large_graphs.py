@@ -40,7 +40,7 @@ def test_lobpcg_is_reproducible_and_leaves_the_global_generator_alone(graph):
     np.testing.assert_array_equal(np.random.get_state()[1], before)
 
 
-@pytest.mark.parametrize("n_edges", [40, "all"])
+@pytest.mark.parametrize("n_edges", [40, pytest.param("all", marks=pytest.mark.slow)])
 def test_lobpcg_on_cells_agrees_with_lanczos_on_graphs_of_points_within_reach(n_edges, monkeypatch):
     monkeypatch.setattr(spectrum, "has_multigrid", lambda: False)
     X = np.vstack([make_hourglass(6000, noise=0.01, random_state=0).data, [[3.0, 3.0, 3.0], [3.01, 3.0, 3.0]]])

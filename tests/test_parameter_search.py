@@ -41,7 +41,7 @@ def test_every_point_of_the_surface_is_a_selection_of_its_own(torus):
 
 @pytest.mark.slow
 def test_ranges_are_closed_in(torus):
-    settings = {"selector": geolap.GeometricConsistency(n_sample=100), "random_state": 0}
+    settings = {"selector": geolap.GeometricConsistency(n_sample=50), "random_state": 0}
     coarse = geolap.ConsistencySearch({"cutoff": list(np.linspace(1, 4, 5))}, **settings).fit(torus)
     fine = geolap.ConsistencySearch({"cutoff": (1, 4)}, **settings).fit(torus)
     assert fine.best_score_ <= coarse.best_score_

@@ -102,7 +102,7 @@ def test_ctrl_c_stops_the_work():
     work = f"{LONG_WORK}print('finished')"
     process = subprocess.Popen([sys.executable, "-c", work], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "started\n"
-    time.sleep(3.0)  # into the work
+    time.sleep(1.0)  # into the work
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert stdout == ""
