@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 from sklearn.linear_model import LinearRegression
 from sklearn.manifold import SpectralEmbedding
 
@@ -239,3 +240,19 @@ def test_copies_do_not_fill_the_neighbors_of_a_map():
     model = geolap.LaplacianEigenmap(random_state=0).fit(np.clip(np.round(answers), 1, 5))
     assert model.n_graph_components_ == 1
     assert model.n_neighbors_ is None
+
+
+def test_components_have_places_of_their_own_on_a_map_of_few_coordinates():
+    rng = np.random.default_rng(0)
+    centers = 20.0 * np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [3.0, 2.0, 0.0], [1.0, 1.0, 0.5]])
+    X = np.vstack([center + rng.standard_normal((60, 3)) for center in centers])
+    with pytest.warns(UserWarning, match=r"has 5 components .* the first 2 coordinates only tell them apart"):
+        model = geolap.LaplacianEigenmap(2, bandwidth=1.0, calibrate=False).fit(X)
+    places = model.embedding_[::60]
+    assert pdist(places).min() > 0.2 * pdist(places).max()
+    # They are where their centers are, but for the direction in which these differ least, and orthonormal eigenvectors.
+    assert LinearRegression().fit(places, centers[:, :2]).score(places, centers[:, :2]) > 0.95
+    graph = model.graph_
+    P = graph.weights * graph.density
+    P = P / P.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(P @ model.embedding_, model.embedding_, atol=1e-12)

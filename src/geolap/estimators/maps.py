@@ -21,8 +21,8 @@ from ..graphs.build import BuiltGraph, build_graph
 from ..graphs.entropy import spectral_entropy
 from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import skeleton_of
-from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectrum
-from ..points import Points, on_device
+from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectrum, with_signs
+from ..points import Points, host_array, on_device
 from ..selection import UnresolvedWarning
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence
@@ -87,6 +87,8 @@ _MOST_COMPONENTS, _FEWEST_POINTS = 200, 30
 # A coordinate is about outliers if this share of the points holds more than half of its variance, and about nothing else if
 # it holds that share; not told of fewer points.
 _FEW, _HALF, _NEARLY_ALL, _FEWEST = 0.02, 0.5, 0.9, 100
+# Extents of centers below this share of the largest are rounding.
+_ROUNDING = 1e-9
 # Neighbors that are then joined with equal weights, and the bandwidth for that over the longest distance.
 _EQUAL, _WIDE = 20, 3.0
 
@@ -219,7 +221,10 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
                     n=graph.n_points,
                 )
             )
-        return self._smoothest(built, self.n_components, components), np.arange(self.n_components), None
+        spectrum = self._smoothest(built, self.n_components, components)
+        if spectrum.n_components > 1 and self.disconnected != "separate" and built.has_coordinates:
+            spectrum = _by_place(spectrum, host_array(built.points))
+        return spectrum, np.arange(self.n_components), None
 
     def _check_connected(self, spectrum: Spectrum, graph: KernelGraph) -> None:
         sizes = np.bincount(spectrum.components)
@@ -298,22 +303,39 @@ def _picked(spectrum: Spectrum, coordinates: np.ndarray) -> Spectrum:
     )
 
 
+def _by_place(spectrum: Spectrum, points: np.ndarray) -> Spectrum:
+    """The same spectrum, with components told apart by where they are.
+
+    Any basis of the functions that are constant on components is one of eigenvectors.  This one holds the principal
+    components of their centers, weighted by mass: however few coordinates there are, each component has a place of its own.
+    The same spectrum also where centers vary in fewer directions than there are coordinates to tell them apart.
+    """
+    labels, mass = spectrum.components, spectrum.mass
+    masses = np.bincount(labels, mass)
+    share = masses / masses.sum()
+    centers = np.stack([np.bincount(labels, mass * x) for x in points.T], axis=1) / masses[:, None]
+    U, extent, _ = np.linalg.svd(np.sqrt(share)[:, None] * (centers - share @ centers), full_matrices=False)
+    told = min(len(masses), spectrum.vectors.shape[1]) - 1
+    if told > len(extent) or not extent[told - 1] > _ROUNDING * extent[0]:
+        return spectrum
+    vectors = spectrum.vectors.copy()
+    vectors[:, 1 : 1 + told] = with_signs((U[:, :told] / np.sqrt(masses)[:, None])[labels])
+    return replace(spectrum, vectors=vectors)
+
+
 def _in_components(sizes: np.ndarray, most: int, bandwidth: float) -> Sentence:
-    """What to say of a graph in components of these sizes, if so many coordinates at most may tell them apart."""
-    needed = len(sizes) - 1
-    if needed > most:
-        first = "coordinate is" if most == 1 else f"{most} coordinates are"
-        told = f"it would take {needed} coordinates to tell them apart, so that the first {first} about some of them only"
-    else:
-        told = "the first coordinate only tells them apart"
-        told = told if needed == 1 else f"the first {needed} coordinates only tell them apart"
+    """What to say of a graph in components of these sizes, if so many coordinates at most tell them apart."""
+    first = (
+        "coordinate only tells" if min(len(sizes) - 1, most) == 1 else f"{min(len(sizes) - 1, most)} coordinates only tell"
+    )
     return Sentence(
-        "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): {told}.  "
-        "Embed each on its own with {disconnected=separate}, use a larger bandwidth or more neighbors, or remove outliers.",
+        "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): the first "
+        "{first} them apart.  Embed each on its own with {disconnected=separate}, use a larger bandwidth or more "
+        "neighbors, or remove outliers.",
         bandwidth=bandwidth,
         n=len(sizes),
         shown=", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else ""),
-        told=told,
+        first=first,
     )
 
 

@@ -42,7 +42,16 @@ from .graph import KernelGraph, order_of
 from .lapack import largest_of_full
 from .multigrid import has_multigrid, levels_by_cells, levels_by_multigrid, smallest_by_lobpcg
 
-__all__ = ["SOLVERS", "Spectrum", "graph_components", "largest_eigenpairs", "product", "single_precision", "smooth_spectrum"]
+__all__ = [
+    "SOLVERS",
+    "Spectrum",
+    "graph_components",
+    "largest_eigenpairs",
+    "product",
+    "single_precision",
+    "smooth_spectrum",
+    "with_signs",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -165,7 +174,7 @@ def smooth_spectrum(
     mu = np.maximum(top - values, 0.0)
     vectors = vectors / np.sqrt(mass)[:, None]
     say(_log, "%d eigenvectors of %d points in %.1f s", k, graph.n_points, time.perf_counter() - start)
-    return Spectrum(4.0 / graph.bandwidth**2 * mu, _with_signs(vectors), mass, components, residual)
+    return Spectrum(4.0 / graph.bandwidth**2 * mu, with_signs(vectors), mass, components, residual)
 
 
 @dataclass(frozen=True)
@@ -675,7 +684,7 @@ def _fixed_basis(mu: np.ndarray, vectors: np.ndarray, rounding: float) -> np.nda
     return vectors
 
 
-def _with_signs(vectors: np.ndarray) -> np.ndarray:
+def with_signs(vectors: np.ndarray) -> np.ndarray:
     """Signs such that the entry of largest magnitude is positive, the first of those that are as large but for rounding."""
     sizes = np.abs(vectors)
     first = np.argmax(sizes >= (1.0 - _AS_LARGE) * sizes.max(axis=0), axis=0)
