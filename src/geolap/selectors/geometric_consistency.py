@@ -16,6 +16,7 @@ from ..local_dimension import Surroundings
 from ..points import Points, spread_rows
 from ..selection import Selection
 from ..specification import GraphSpec, LocalScaleLike
+from ..threads import one_blas_thread
 from ..validation import check_choice, check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector
 
@@ -147,26 +148,27 @@ class GeometricConsistency(BandwidthSelector):
         else:
             skeleton = replace(skeleton, spec=GraphSpec.of(self).within(skeleton.spec))
         problem = self.problem(points, skeleton, sample)
-        selection = least_distortion(
-            problem,
-            points.total,
-            n_first=n_first,
-            neighborhoods=cache(
-                Surroundings(
-                    points,
-                    sample[spread_rows(len(sample), LOOKED_AT)],
-                    problem.engine.row_sums,
-                    rho=None if skeleton.scale is None else skeleton.scale.rho,
-                    most=skeleton.most_neighbors,
-                    n_jobs=skeleton.spec.n_jobs,
-                ).at
-            ),
-            any_directions=self.working_dim == "auto",
-            rule=self.rule,
-            max_share=self.max_share,
-            smooth_sums=skeleton.spec.cutoff is None and skeleton.pairs is None,
-            random_state=random_state,
-        )
+        with one_blas_thread:  # once, rather than in every step
+            selection = least_distortion(
+                problem,
+                points.total,
+                n_first=n_first,
+                neighborhoods=cache(
+                    Surroundings(
+                        points,
+                        sample[spread_rows(len(sample), LOOKED_AT)],
+                        problem.engine.row_sums,
+                        rho=None if skeleton.scale is None else skeleton.scale.rho,
+                        most=skeleton.most_neighbors,
+                        n_jobs=skeleton.spec.n_jobs,
+                    ).at
+                ),
+                any_directions=self.working_dim == "auto",
+                rule=self.rule,
+                max_share=self.max_share,
+                smooth_sums=skeleton.spec.cutoff is None and skeleton.pairs is None,
+                random_state=random_state,
+            )
         share = points.negative_share if isinstance(points, Distances) else None
         return replace(
             selection,
