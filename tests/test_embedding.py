@@ -10,6 +10,7 @@ from sklearn.manifold import SpectralEmbedding
 
 import geolap
 from geolap.datasets import make_hourglass, make_sphere
+from geolap.estimators.base import graph_in_words
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.neighbors import all_pairs, nearest_pairs, pairs_within
 from geolap.graphs.spectrum import largest_eigenpairs, smooth_spectrum
@@ -218,6 +219,7 @@ def test_a_map_about_outliers_joins_neighbors_with_equal_weights():
     model = geolap.LaplacianEigenmap(3, random_state=0).fit(X)
     assert (pulled.n_neighbors_, model.n_neighbors_) == (None, 20)
     assert model.selection_.bandwidth == pulled.bandwidth_
+    assert "its 20 nearest neighbors, with equal weights, because" in graph_in_words(model)
     weights = model.graph_.weights.data
     assert weights[weights > 0].min() > np.exp(-1 / 9) - 1e-12  # a point has no weight of its own
     # The coordinates of a sphere, outliers included.

@@ -400,6 +400,9 @@ def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) ->
     graph, landmarks, k = estimator.graph_, estimator._built.landmarks, n_neighbors or estimator.n_neighbors_
     n = int(graph_components(graph).max()) + 1
     scaled = "" if graph.scale is None else ", with local scales,"
+    selection = estimator._built.selection
+    if selection is not None and selection.bandwidth != graph.bandwidth:
+        scaled = ", with equal weights, because at that bandwidth the map would be about a few outliers,"
     if k is not None:
         joined = f"each point with its {k} nearest neighbors{scaled}"
     elif estimator.cutoff_ is not None:

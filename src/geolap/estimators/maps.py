@@ -206,7 +206,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         assert skeleton.pairs is not None
         longest = float(skeleton.pairs.sqdist.max()) ** 0.5 * skeleton.pairs.unit
         joined = build_graph(data, skeleton, _WIDE * longest, random_state=self.random_state)
-        return replace(joined, selection=built.selection, metric=built.metric)
+        return replace(joined, selection=built.selection, metric=built.metric, dropped_weight=None)
 
     def _spectrum(self, built: BuiltGraph) -> _Found:
         """The constant eigenvector and those that are coordinates, which these are, and how they were chosen."""
