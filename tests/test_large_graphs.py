@@ -161,6 +161,16 @@ def test_components_of_a_full_graph_are_those_of_its_edges():
         assert found.max() + 1 == n == len(set(zip(found.tolist(), labels.tolist(), strict=True)))
 
 
+@pytest.mark.parametrize("eps", [0.7, 1.4])
+def test_block_lanczos_goes_on_where_its_space_is_exhausted(eps):
+    # P of a circle at a wide bandwidth has a dozen eigenvalues, and the rest is rounding.
+    theta = np.random.default_rng(1).uniform(0, 2 * np.pi, 1700)
+    graph = kernel_graph(neighbors.all_pairs(np.column_stack([np.cos(theta), np.sin(theta)])), eps)
+    found, exact = (smooth_spectrum(graph, 5, solver=solver) for solver in ("auto", "dense"))
+    assert found.residual < 1e-8
+    np.testing.assert_allclose(found.eigenvalues, exact.eigenvalues, atol=1e-8)
+
+
 def test_a_chain_is_factorized_where_lanczos_does_not_converge(monkeypatch):
     # Points at even distances on a circle, each seeing a few neighbors: −L has the eigenvalues of a circulant matrix.
     n = 4000

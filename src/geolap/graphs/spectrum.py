@@ -579,6 +579,9 @@ def _block_lanczos(
             block -= known * (known.T @ block)
             T[:size, size - b : size] += along
         block, below = np.linalg.qr(block)
+        if np.abs(below.diagonal()).min() < np.sqrt(np.finfo(dtype).eps) * top:  # the space is exhausted: this is rounding
+            block -= basis[:, :size] @ (basis[:, :size].T @ block)
+            block = np.linalg.qr(block - known * (known.T @ block))[0]
         if size >= look * b or size + b > most:
             values, U = np.linalg.eigh(T[:size, :size], UPLO="U")
             digits = -np.log10(max(np.linalg.norm(below @ U[-b:, -k:], axis=0).max() / top, 1e-300))
