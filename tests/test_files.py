@@ -255,6 +255,43 @@ def test_lines_above_the_table_are_skipped_and_thousands_read(tmp_path):
         read_table(tmp_path / "titled.csv")
 
 
+PRICES = "x,y,price\n0.844,0.758,{}\n0.125,0.5,{}\n1.5,0.25,812\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "sentence", "options"),
+    [
+        ('"4,364" "1,200"', r"'4,364' in row 1 of 'price' .* may be thousands or fractions: pass", {"thousands": ","}),
+        ('"4,364" "1,200"', r"pass --thousands ',' or --decimal ',', or leave", {"decimal": ","}),
+        ('"4,364.57" "1,200"', r"'4,364.57' in row 1 .* has thousands: pass --thousands ',', or", {"thousands": ","}),
+        ('812 "1,234,567"', r"'1,234,567' in row 2 .* pass --thousands ',', or", {"thousands": ","}),
+        ('"4,36" "1,200"', r"'4,36' in row 1 .* has a decimal comma: pass --decimal ',', or", {"decimal": ","}),
+        ('"1.234,5" 3', r"'1.234,5' in row 1 .* pass --thousands '.', or", None),
+        ("1'234.5 3", r"1'234.5. in row 1 .* pass --thousands \"'\", or", {"thousands": "'"}),
+    ],
+)
+def test_a_column_of_numbers_with_other_signs_is_refused_not_lost(cells, sentence, options, tmp_path):
+    (tmp_path / "x.csv").write_text(PRICES.format(*cells.split()))
+    with pytest.raises(FileError, match=sentence):
+        read_table(tmp_path / "x.csv")
+    for without in ({"drop": ["price"]}, {"columns": ["x", "y"]}, {"labels": "price", "classes": False}):
+        assert read_table(tmp_path / "x.csv", **without).columns == ("x", "y")
+    if options is not None:
+        assert read_table(tmp_path / "x.csv", **options).columns == ("x", "y", "price")
+
+
+def test_spaces_between_thousands_are_told(tmp_path):
+    (tmp_path / "x.csv").write_text("x;price\n0.5;1 234,5\n2.5;1 000\n1.5;812\n")
+    with pytest.raises(FileError, match="has thousands: pass --thousands space and --decimal ','"):
+        read_table(tmp_path / "x.csv")
+    assert read_table(tmp_path / "x.csv", thousands=" ", decimal=",").points[:, 1].tolist() == [1234.5, 1000, 812]
+
+
+def test_words_among_which_is_a_number_with_a_comma_are_text(tmp_path):
+    (tmp_path / "x.csv").write_text(PRICES.format('"4,364"', "unknown").replace("812", "sold"))
+    assert read_table(tmp_path / "x.csv").notes == ("Column left out, text: 'price'.",)
+
+
 @pytest.mark.slow
 def test_sheets_are_read_as_text_is(tmp_path):
     book = pytest.importorskip("openpyxl").Workbook()
@@ -270,6 +307,14 @@ def test_sheets_are_read_as_text_is(tmp_path):
     assert table.row_names[:2] == ("r0", "r1")
     assert table.labels.tolist() == KINDS
     assert table.array == "Sheet"
+    prices = book.create_sheet("prices")
+    for row in (["x", "price"], [0.5, "4,364"], [1.234, "1,200"], [2.5, 812]):
+        prices.append(row)
+    book.save(tmp_path / "x.xlsx")
+    with pytest.raises(FileError, match="'4,364' in row 1 of 'price'"):
+        read_table(tmp_path / "x.xlsx", array="prices")
+    expected = [[0.5, 4364], [1.234, 1200], [2.5, 812]]
+    assert read_table(tmp_path / "x.xlsx", array="prices", thousands=",").points.tolist() == expected
     with pytest.raises(FileError, match="no 'third': it has 'Sheet', 'other'"):
         read_table(tmp_path / "x.xlsx", array="third")
 
