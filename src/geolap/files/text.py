@@ -209,7 +209,7 @@ def _has_header(rows: list[list[str]]) -> bool:
         return True
     words = [k for k, cell in enumerate(first) if _is_word(cell)]
     if words and len(words) == len(filled):
-        return not body or any(_NUMBER.fullmatch(cell) for row in body for cell in row[: len(first)])
+        return True  # also where there are no numbers: then at least the columns are called what they are
     return any(body and all(len(row) > k and not _is_word(row[k]) for row in body) for k in words)
 
 
