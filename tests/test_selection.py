@@ -33,6 +33,26 @@ def test_advice_is_rendered_with_the_names_of_whoever_reads_it():
     assert str(SELECTION) == SELECTION.explain()
 
 
+def test_more_points_are_asked_for_only_where_there_are_more():
+    flat = replace(SELECTION, status=Status.FLAT)
+    assert flat.status_text == Status.FLAT.value
+    assert "Raise n_sample" in flat.explain()
+    everyone = replace(flat, details={"everyone": True})
+    assert "n_sample" not in everyone.explain()
+    assert "all of which were evaluated" in everyone.explain()
+    assert replace(everyone, status=Status.INTERIOR).status_text == Status.INTERIOR.value
+    assert "n_sample" not in geolap.select_bandwidth([[0.0], [1.0], [3.0]]).explain()
+
+
+@pytest.mark.parametrize("method", ["gc", "rec", "bgh"])
+@pytest.mark.parametrize("n_sample", [50, 100])
+def test_it_is_known_whether_all_points_were_evaluated(method, n_sample):
+    X = geolap.datasets.make_torus(100, random_state=0).data
+    asked = {} if method == "bgh" else {"n_sample": n_sample}  # which has none: it evaluates all
+    found = geolap.select_bandwidth(X, method, **asked, **({} if method == "bgh" else {"random_state": 0}))
+    assert found.details["everyone"] == (method == "bgh" or n_sample == 100)
+
+
 def test_every_minimum_has_a_meaning():
     meanings = [SELECTION.meaning(minimum) for minimum in SELECTION.minima]
     assert meanings[:3] == ["within noise", "selected", "another scale of the data"]

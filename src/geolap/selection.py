@@ -51,6 +51,13 @@ _JOINED = Sentence(
 )
 
 
+# What a flat curve says where all points were evaluated: there are no more to ask.
+_FLAT_FOR_ALL = Sentence(
+    "The curve is flat: no bandwidth is better than its neighbors by more than the noise of the points, all of which were "
+    "evaluated. The data has no scale, or too few points to show it."
+)
+
+
 class Status(Told):
     """How the search for a bandwidth ended; the value is the `Sentence` to print."""
 
@@ -148,7 +155,7 @@ class Selection(Plotted, Paged, Carded):
     remarks : tuple of Remark
         What is odd about the data.
     details : dict
-        What else the method has to say.
+        What else the method has to say; ``everyone``, where it is known, is whether all points were evaluated.
     """
 
     bandwidth: float
@@ -182,6 +189,12 @@ class Selection(Plotted, Paged, Carded):
         """The verdict in words; it does not advise to join nearest neighbors where these are what the graph joins."""
         joined = self.neighborhoods is not None and self.neighborhoods.most is not None
         return _JOINED if joined and self.verdict is Verdict.NEAREST_NEIGHBORS else self.verdict.value
+
+    @property
+    def status_text(self) -> Sentence:
+        """The status in words; it does not advise to evaluate more points where there are none."""
+        nobody_left = self.status is Status.FLAT and self.details.get("everyone", False)
+        return _FLAT_FOR_ALL if nobody_left else self.status.value
 
     @property
     def trusted(self) -> bool:
@@ -250,7 +263,7 @@ class Selection(Plotted, Paged, Carded):
             low, high = self.interval
             over = "" if "limits" in self.details else ", over resampled evaluation points"
             lines.append(f"{self.interval_kind.capitalize()} {low:.4g} to {high:.4g}{over}")
-        lines.append(self.status.value.named(named))
+        lines.append(self.status_text.named(named))
         lines += [reason.text.named(named) for reason in self.reasons]
         if self.minima:
             lines.append("Minima of the curve:")
