@@ -82,8 +82,8 @@ class Status(Told):
         "The minimum is at the bound on locality: the curve turns just beyond it, where neighborhoods are no longer small."
     )
     UPPER_END = Sentence(
-        "The curve falls toward the upper end of the range: no minimum below the bound on locality. Raise {max_share} to "
-        "look further, and distrust what it finds there."
+        "The curve falls toward the upper end of the range: no minimum below the bound on locality. A larger "
+        "{max_share} searches further, but what it finds is rarely local."
     )
     FALLS_APART = Sentence(
         "The graph falls apart at this bandwidth: more than a tenth of the evaluation points have no neighbor. Use a larger "
