@@ -357,6 +357,17 @@ def test_a_remark_names_the_column_that_it_is_about(run, tmp_path):
     assert any(reason["text"].startswith("Feature 'width'") for reason in reasons)
 
 
+def test_a_code_for_missing_values_is_told_with_the_option_that_names_it(run, tmp_path):
+    table = pd.DataFrame(170 + 10 * make_sphere(200, random_state=0).data, columns=["height", "weight", "age"])
+    table.loc[::10, "height"] = -999
+    table.to_csv(tmp_path / "x.csv", index=False)
+    code, out, _ = run("select", tmp_path / "x.csv")
+    assert code == 0
+    assert "Feature 'height' holds -999 20 times, far from all its other values: if it stands for missing values, " in out
+    assert "use --na-values." in out
+    assert "-999" not in run("select", tmp_path / "x.csv", "--na-values", "-999", "--missing", "rows")[1]
+
+
 def test_a_graph_of_nearest_neighbors_is_not_advised_to_join_them(run, tmp_path):
     np.save(tmp_path / "noise.npy", np.random.default_rng(0).standard_normal((100, 8)))
     near = ("--n-neighbors", 10, "--local-scale", 7)

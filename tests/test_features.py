@@ -35,7 +35,7 @@ def test_nothing_is_odd_about_a_manifold(name):
     assert kinds(MANIFOLDS[name](1000, random_state=0).data) == []
 
 
-@pytest.mark.parametrize("name", ["digits", "iris", "diabetes", "breast_cancer"])
+@pytest.mark.parametrize("name", ["digits", "iris", "diabetes", "breast_cancer", "linnerud"])
 def test_nothing_is_odd_about_common_tables(name):
     assert kinds(getattr(sets, f"load_{name}")().data) == []
 
@@ -185,6 +185,79 @@ def test_copies_are_told_from_one_in_twenty():
     assert remark.text == "6 % of the points repeat others: remove the copies, unless they were measured separately."
     signed = np.vstack([np.zeros((7, 4)), -np.zeros((7, 4)), normal(186)])
     assert [remark.share for remark in feature_remarks(signed)] == [pytest.approx(13 / 200)]
+
+
+def heights(code, times=34):
+    X = np.column_stack([170.0 + 10.0 * normal(500, 1), 70.0 + 10.0 * normal(500, 2)[:, 1:]])
+    X[3 : 3 + times, 0] = code
+    return X
+
+
+@pytest.mark.parametrize("code", [-999, 999, -99, 9999, -9999, -99.9, 999.9, -9, -9999999, 1e20, -1e30, 3.4e38])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_a_code_for_missing_values_is_told_once(code, kind):
+    found = [remark for remark in feature_remarks(heights(code).astype(kind)) if remark.kind != "duplicates"]
+    assert [(remark.kind, remark.feature) for remark in found] == [("missing_code", 0)]
+
+
+def test_the_code_is_named_with_what_to_do_about_it():
+    X = heights(-999)
+    (remark,) = feature_remarks(X)
+    said = "Feature 0 holds -999 34 times, far from all its other values: if it stands for missing values, use"
+    assert remark.text == f"{said} the rows without it."
+    assert in_shell(remark) == f"{said} --na_values."
+    X[100:140, 1] = -99.9
+    (remark,) = feature_remarks(X)
+    assert "Feature 1 holds -99.9 40 times, far from all its other values (1 other feature alike): if" in remark.text
+    many = normal(40_000)
+    many[::100, 3] = -9999
+    assert "times in 20000 rows, far" in feature_remarks(many)[0].text
+
+
+@pytest.mark.parametrize("code", [-9, 9])
+def test_nine_is_a_code_among_answers_from_one_to_five(code):
+    answers = np.random.default_rng(0).integers(1, 6, (1000, 8)).astype(float)
+    answers[::50, 2] = code
+    assert ("missing_code", 2) in kinds(answers)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        heights(-999, times=1),
+        heights(-998),
+        heights(240),
+        np.clip(np.rint(60 + 25 * normal(2000)), 0, 99),  # ages
+        np.where(normal(2000) > 0, 255, np.abs(np.rint(100 * normal(2000)) % 250)),  # overexposed images
+        np.where(normal(2000) > 2.5, 99, normal(2000) > 2),  # counts that are nearly always 0
+        np.random.default_rng(0).poisson(1.0, (5000, 30)),
+        np.random.default_rng(0).geometric(0.4, (400, 30)),
+    ],
+    ids=["once", "998", "240", "ages", "images", "rare", "poisson", "geometric"],
+)
+def test_ordinary_values_are_no_codes_for_missing_ones(X):
+    assert "missing_code" not in [kind for kind, _ in kinds(X)]
+
+
+def test_dates_written_as_numbers_are_told():
+    days = np.datetime64("2019-11-20") + np.random.default_rng(0).integers(0, 400, 400)
+    dates = np.array([int(str(day).replace("-", "")) for day in days])
+    X = np.column_stack([normal(), dates])
+    (remark,) = feature_remarks(X)
+    assert (remark.kind, remark.feature) == ("date", 4)
+    said = "Feature 4 looks like dates written as numbers, whose differences are no lengths of time: use days since a start"
+    assert remark.text == f"{said} instead, or the other columns."
+    assert in_shell(remark) == f"{said} instead, or --drop."
+
+
+@pytest.mark.parametrize("odd", [20190229, 20191301, 20190431, 20190100, 18991231, 21000101, 2019, 20190101.5])
+def test_one_number_that_is_no_day_makes_no_dates(odd):
+    X = np.column_stack([1e7 * normal(), np.resize([20190101, 20200229, 20211231], 400)])
+    assert ("date", 4) in kinds(X)
+    X[7, 4] = odd
+    assert ("date", 4) not in kinds(X)
+    X[:, 4] = 20200101
+    assert ("date", 4) not in kinds(X)
 
 
 def test_few_points_say_nothing():

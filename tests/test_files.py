@@ -255,6 +255,43 @@ def test_lines_above_the_table_are_skipped_and_thousands_read(tmp_path):
         read_table(tmp_path / "titled.csv")
 
 
+PRICES = "x,y,price\n0.844,0.758,{}\n0.125,0.5,{}\n1.5,0.25,812\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "sentence", "options"),
+    [
+        ('"4,364" "1,200"', r"'4,364' in row 1 of 'price' .* may be thousands or fractions: pass", {"thousands": ","}),
+        ('"4,364" "1,200"', r"pass --thousands ',' or --decimal ',', or leave", {"decimal": ","}),
+        ('"4,364.57" "1,200"', r"'4,364.57' in row 1 .* has thousands: pass --thousands ',', or", {"thousands": ","}),
+        ('812 "1,234,567"', r"'1,234,567' in row 2 .* pass --thousands ',', or", {"thousands": ","}),
+        ('"4,36" "1,200"', r"'4,36' in row 1 .* has a decimal comma: pass --decimal ',', or", {"decimal": ","}),
+        ('"1.234,5" 3', r"'1.234,5' in row 1 .* pass --thousands '.', or", None),
+        ("1'234.5 3", r"1'234.5. in row 1 .* pass --thousands \"'\", or", {"thousands": "'"}),
+    ],
+)
+def test_a_column_of_numbers_with_other_signs_is_refused_not_lost(cells, sentence, options, tmp_path):
+    (tmp_path / "x.csv").write_text(PRICES.format(*cells.split()))
+    with pytest.raises(FileError, match=sentence):
+        read_table(tmp_path / "x.csv")
+    for without in ({"drop": ["price"]}, {"columns": ["x", "y"]}, {"labels": "price", "classes": False}):
+        assert read_table(tmp_path / "x.csv", **without).columns == ("x", "y")
+    if options is not None:
+        assert read_table(tmp_path / "x.csv", **options).columns == ("x", "y", "price")
+
+
+def test_spaces_between_thousands_are_told(tmp_path):
+    (tmp_path / "x.csv").write_text("x;price\n0.5;1 234,5\n2.5;1 000\n1.5;812\n")
+    with pytest.raises(FileError, match="has thousands: pass --thousands space and --decimal ','"):
+        read_table(tmp_path / "x.csv")
+    assert read_table(tmp_path / "x.csv", thousands=" ", decimal=",").points[:, 1].tolist() == [1234.5, 1000, 812]
+
+
+def test_words_among_which_is_a_number_with_a_comma_are_text(tmp_path):
+    (tmp_path / "x.csv").write_text(PRICES.format('"4,364"', "unknown").replace("812", "sold"))
+    assert read_table(tmp_path / "x.csv").notes == ("Column left out, text: 'price'.",)
+
+
 @pytest.mark.slow
 def test_sheets_are_read_as_text_is(tmp_path):
     book = pytest.importorskip("openpyxl").Workbook()
@@ -270,6 +307,14 @@ def test_sheets_are_read_as_text_is(tmp_path):
     assert table.row_names[:2] == ("r0", "r1")
     assert table.labels.tolist() == KINDS
     assert table.array == "Sheet"
+    prices = book.create_sheet("prices")
+    for row in (["x", "price"], [0.5, "4,364"], [1.234, "1,200"], [2.5, 812]):
+        prices.append(row)
+    book.save(tmp_path / "x.xlsx")
+    with pytest.raises(FileError, match="'4,364' in row 1 of 'price'"):
+        read_table(tmp_path / "x.xlsx", array="prices")
+    expected = [[0.5, 4364], [1.234, 1200], [2.5, 812]]
+    assert read_table(tmp_path / "x.xlsx", array="prices", thousands=",").points.tolist() == expected
     with pytest.raises(FileError, match="no 'third': it has 'Sheet', 'other'"):
         read_table(tmp_path / "x.xlsx", array="third")
 
@@ -326,10 +371,16 @@ def test_whatever_is_decided_about_columns_is_said(text, note, tmp_path):
         ("a,b\n1,2\n3,x\n4,5\n5,6\n", "3 numbers and 1 other cell, first 'x' in row 2"),
         ("a,b\n1,2\n3\n4,5\n", "row 2 has 1 and others have 2"),
         ('a;b\n"1,234";2\n"5,678";3\n', "may be thousands or fractions"),
-        ("a,b\n1,2\n3,\n4,5\n", "in row 2, column 'b' is missing"),
-        ("a,b\n1,2\n3,inf\n4,5\n", "in row 2, column 'b' is inf"),
+        ("a,b\n1,2\n3,\n4,5\n", "1 value is missing in 'b'; the first is in row 2: correct them"),
+        ("a,b\n1,2\n3,inf\n4,5\n", "1 value is infinite in 'b'; the first is in row 2"),
+        ("a,b,c\n1,2,\n,4,5\n,,5\n8,9,1\n", "2 values are missing in 'a', 1 in 'b', 1 in 'c'; the first is in row 1"),
+        ("a,b,c\n1,2,3\n,inf,5\n8,9,1\n", "1 value is missing or infinite in 'a', 1 in 'b'; the first is in row 2"),
+        ("a,b,c,d,e,f,g\n1,2,3,4,5,6,7\n,,,,,,\n", "1 in 'd', 1 in 'e', and some in 2 more columns; the first is in row 2"),
         ("a,b\n", "a header and nothing below it"),
         ("a b c, d e\nf g, h i\n", "must have a column of numbers"),
+        ("a,b\nx,y\nz,w\n", r"'x\.csv' must have a column of numbers; its columns 'a', 'b' hold words: check how"),
+        ("a,b\nx,2020-01-01\nz,2020-01-02\n", "its columns 'a', 'b' hold words and times: check"),
+        ("a\nx\nz\n", "must have a column of numbers; its column 'a' holds words: check"),
         ("a,b\n1,true\n2,1\n3,0\n", "numbers, truths or text; 'b' .* 2 numbers and 1 other cell, first 'true' in row 1"),
     ],
 )

@@ -35,6 +35,23 @@ def test_a_missing_value_is_named_by_its_place(missing):
         geolap.select_bandwidth(missing, "median")
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(["1.5", None, "north"] * 100),
+        pd.Series(["1.5", None, "north"] * 100, dtype="string"),
+        pd.Series(["1.5", None, "north"] * 100, dtype="category"),
+        pl.Series(["1.5", None, "north"] * 100),
+    ],
+    ids=["objects", "strings", "categories", "polars"],
+)
+def test_a_column_of_words_is_named(column):
+    frame = pl.DataFrame(X, ["x", "y", "z"]) if isinstance(column, pl.Series) else pd.DataFrame(X, columns=["x", "y", "z"])
+    frame = frame.with_columns(place=column) if isinstance(column, pl.Series) else frame.assign(place=column)
+    with pytest.raises(ValueError, match=r"Points must be numbers; .* \(column 'place' holds 'north'\): keep the numeric"):
+        geolap.select_bandwidth(frame, "median")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "labels",

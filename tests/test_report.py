@@ -147,6 +147,12 @@ def test_every_status_has_an_answer_and_code_that_runs(points, status, capsys):
     exec(code.replace("&quot;", '"').replace("&lt;", "<").replace("&gt;", ">"), {"X": points})
 
 
+def test_code_asks_more_points_only_where_there_are_more(points):
+    flat = replace(geolap.select_bandwidth(points, random_state=0), status=geolap.Status.FLAT, details={"everyone": True})
+    assert "n_sample" not in selection_page(flat)
+    assert "n_sample=1000" in selection_page(replace(flat, details={"everyone": False}))
+
+
 def test_a_page_from_the_selection_alone_needs_no_points(points):
     selection = geolap.select_bandwidth(points, random_state=0)
     assert set(figures_in(selection.to_html())) == {"curve", "health"}

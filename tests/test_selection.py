@@ -31,6 +31,28 @@ def test_advice_is_rendered_with_the_names_of_whoever_reads_it():
     assert "a larger max_share looks further" in SELECTION.explain()
     assert "a larger --max-share looks further" in SELECTION.explain(lambda name, _: "--" + name.replace("_", "-"))
     assert str(SELECTION) == SELECTION.explain()
+    further = "A larger max_share searches further, but what it finds is rarely local."
+    assert further in replace(SELECTION, status=Status.UPPER_END).explain()
+
+
+def test_more_points_are_asked_for_only_where_there_are_more():
+    flat = replace(SELECTION, status=Status.FLAT)
+    assert flat.status_text == Status.FLAT.value
+    assert "Raise n_sample" in flat.explain()
+    everyone = replace(flat, details={"everyone": True})
+    assert "n_sample" not in everyone.explain()
+    assert "all of which were evaluated" in everyone.explain()
+    assert replace(everyone, status=Status.INTERIOR).status_text == Status.INTERIOR.value
+    assert "n_sample" not in geolap.select_bandwidth([[0.0], [1.0], [3.0]]).explain()
+
+
+@pytest.mark.parametrize("method", ["gc", "rec", "bgh"])
+@pytest.mark.parametrize("n_sample", [50, 100])
+def test_it_is_known_whether_all_points_were_evaluated(method, n_sample):
+    X = geolap.datasets.make_torus(100, random_state=0).data
+    asked = {} if method == "bgh" else {"n_sample": n_sample}  # which has none: it evaluates all
+    found = geolap.select_bandwidth(X, method, **asked, **({} if method == "bgh" else {"random_state": 0}))
+    assert found.details["everyone"] == (method == "bgh" or n_sample == 100)
 
 
 def test_every_minimum_has_a_meaning():
@@ -43,6 +65,19 @@ SURFACE = Neighborhoods(
     1.0, effective=60.0, spanning=30.0, uneven=(20.0, 90.0), growth=2.1, likelihood=2.0, vote=2, share=0.9
 )
 FEW = Neighborhoods(1.0, effective=40.0, spanning=2.4, uneven=(3.0, 80.0), growth=6.5, likelihood=7.3)
+
+
+@pytest.mark.parametrize(
+    ("effective", "spanning", "sentence"),
+    [
+        (60.0, 30.0, "A typical point has 60 effective neighbors, of which 30 span the tangent plane."),
+        (4.21, 1.2, "A typical point has 4.2 effective neighbors, of which 1.2 span the tangent plane."),
+        (1.3, 1.01, "A typical point has 1.3 effective neighbors, of which 1 spans the tangent plane."),
+        (1.02, 1.0, "A typical point has no effective neighbor but itself, so nothing spans its tangent plane."),
+    ],
+)
+def test_one_neighbor_and_many_are_told_in_good_english(effective, spanning, sentence):
+    assert replace(SURFACE, effective=effective, spanning=spanning).explain_neighbors() == sentence
 
 
 @pytest.mark.parametrize("status", list(Status))

@@ -212,7 +212,7 @@ def test_dimension_of_a_line_and_its_votes():
     X = np.outer(np.linspace(0, 1, 200), [1.0, 2.0, 3.0])
     estimate = geolap.intrinsic_dimension(X, 0.1)
     assert estimate.vote == 1
-    assert str(estimate).startswith("At bandwidth 0.1: Points have ")
+    assert str(estimate).startswith("At bandwidth 0.1: A typical point has ")
     assert "Dimension 1: 100% of the points vote for it" in str(estimate)
     assert estimate.dimension == 1
     assert estimate.share == 1.0

@@ -193,7 +193,7 @@ def test_sparse_kernels_classify_like_the_dense_one():
     ("y", "sentence"),
     [
         (None, r"requires y to be passed, but the target y is None"),
-        (np.full(120, -1), r"at least two classes; all are unlabeled \(-1 means unlabeled\): label points of other"),
+        (np.full(120, -1), r"at least two classes; all are unlabeled \(-1 means unlabeled\): label some points of each"),
         (
             np.zeros(120, dtype=int),
             r"at least two classes; all labeled ones are of class 0 .*: label points of other classes",

@@ -41,6 +41,8 @@ __all__ = ["cluster", "embed", "neighbors", "select", "selection"]
 _MAPS = {"eigenmap": LaplacianEigenmap, "diffusion_map": DiffusionMap}
 # As in scanpy: up to this many variables X itself is used, beyond it principal components.
 _FEW_VARIABLES = 50
+# Details of a selection that are stored.
+_DETAILS = {"working_dim": int, "any_directions": bool, "everyone": bool}
 
 
 def select(
@@ -132,9 +134,7 @@ def selection(adata: "AnnData", key: str = "geolap") -> Selection:
             Remark(str(kind), Sentence(str(text).replace("{", "{{").replace("}", "}}")))
             for kind, text in record.get("remarks", {}).items()
         ),
-        details={
-            name: kind(record[name]) for name, kind in (("working_dim", int), ("any_directions", bool)) if name in record
-        },
+        details={name: kind(record[name]) for name, kind in _DETAILS.items() if name in record},
     )
 
 
@@ -424,7 +424,7 @@ def _record(found: Selection, params: Mapping[str, Any]) -> dict[str, Any]:
         "bound": found.bound,
         "neighborhoods": None if found.neighborhoods is None else _plain_neighborhoods(found.neighborhoods),
         "remarks": {remark.kind: str(remark.text) for remark in found.remarks} or None,
-        **{name: found.details[name] for name in ("working_dim", "any_directions") if name in found.details},
+        **{name: found.details[name] for name in _DETAILS if name in found.details},
     }
     return {name: value for name, value in record.items() if value is not None}
 

@@ -3,7 +3,8 @@
 One look at the points as they were given, on no more rows and entries than a moment allows:
 
 * one feature has nearly all of the variance, so its unit decides every distance;
-* a column counts the rows, or holds classes;
+* a column counts the rows, or holds classes, or dates written as numbers;
+* one value, such as −999, is repeated far from all others, as codes for missing values are;
 * all values lie on a coarse grid, or many rows are copies;
 * the table is a matrix of distances.
 
@@ -27,6 +28,15 @@ _CLASSES, _ROWS_EACH, _FRACTIONS = 20, 10, 0.75
 _COARSE = 10
 # Whole numbers are exact up to here; a standardized column is known to this share.
 _EXACT, _ROUNDING = 2.0**53, 1e-9
+# Codes for missing values: nines, and large numbers of common formats; in single precision, as they may have been stored.
+_NINES = [10.0**k - 1.0 for k in range(1, 8)] + [99.9, 999.9, 9999.9]
+_CODES = np.array([*_NINES, 1e20, 1e30, 3.4e38, np.finfo(np.float32).max, 9.969209968386869e36], np.float32)
+# Least number and share of the rows that hold the code, and how far it is from the others, in ranges of these.  Nine is less
+# rare: it must be held more often, and farther.
+_CODED, _CODED_SHARE, _FAR = 2, 0.001, 0.5
+_NINE, _NINE_CODED, _NINE_FAR = 9.0, 5, 1.0
+# Years of dates that are written as numbers.
+_YEARS = 1900, 2100
 # Most rows of a matrix that is asked whether it holds distances.
 _MOST_SQUARE = 5000
 
@@ -51,9 +61,12 @@ def feature_remarks(X: np.ndarray) -> tuple[Remark, ...]:
         columns = _Columns(some, rows)
         counts = columns.that_count_rows()
         label = columns.label()
-        told = {*counts, *([] if label is None else [label])}
         remarks = [_index(columns, feature) for feature in counts]
         remarks += [] if label is None else [_label(columns, label)]
+        remarks += [_date(columns, feature) for feature in columns.dates() if feature not in (*counts, label)]
+        codes = columns.missing_codes()
+        remarks += [_missing_code(columns, codes, n)] if codes else []
+        told = {*(remark.feature for remark in remarks), *(feature for feature, *_ in codes)}
         remarks += _dominant(columns, told) + _discrete(columns, n) + _duplicates(some) + _distances(X)
     return tuple(remarks)
 
@@ -64,7 +77,7 @@ class _Columns:
     def __init__(self, some: np.ndarray, rows: np.ndarray) -> None:
         self.some, self.rows = some, rows
         low, high = some.min(axis=0), some.max(axis=0)
-        self.varies = low < high
+        self.low, self.high, self.varies = low, high, low < high
         self.whole = (np.maximum(-low, high) <= _EXACT) & (np.rint(some) == some).all(axis=0)
         self.shares = _shares(some)
         n, spread = len(some), some.std(axis=0)  # by n or n − 1
@@ -105,6 +118,42 @@ class _Columns:
             close = np.ptp(np.diff(values)) < _ROUNDING
         return int(possible[0]) if close and len(values) <= min(_CLASSES, len(self.some) / _ROWS_EACH) else None
 
+    def dates(self) -> list[int]:
+        """Columns of whole numbers that are all days of the calendar, as 20200131 is."""
+        first, last = (10_000 * year for year in _YEARS)
+        possible = np.flatnonzero(self.varies & self.whole & (self.low > first) & (self.high < last))
+        return [int(j) for j in possible if _are_days(self.some[:, j].astype(int))]
+
+    def missing_codes(self) -> list[tuple[int, float, int]]:
+        """Columns with a code for missing values, which it is, and how many rows have it."""
+        found = []
+        for ends in (self.low, self.high):
+            possible = self.varies & np.isin(np.abs(ends).astype(np.float32), _CODES)
+            for j in np.flatnonzero(possible).tolist():
+                code, there = float(ends[j]), self.some[:, j] == ends[j]
+                least = max(_NINE_CODED if abs(code) == _NINE else _CODED, _CODED_SHARE * len(there))
+                if there.sum() >= least and _stands_apart(code, self.some[~there, j]):
+                    found.append((j, code, int(there.sum())))
+        return sorted(found)
+
+
+def _are_days(numbers: np.ndarray) -> bool:
+    """Whether all are days of the calendar, written yyyymmdd."""
+    months, days = numbers // 100 % 100, numbers % 100
+    if not ((months >= 1) & (months <= 12) & (days >= 1)).all():
+        return False
+    begin = (numbers // 10_000 * 12 + months - 1 - 1970 * 12).astype("M8[M]")
+    return bool((days <= ((begin + 1).astype("M8[D]") - begin.astype("M8[D]")).astype(int)).all())
+
+
+def _stands_apart(code: float, others: np.ndarray) -> bool:
+    """Whether a value is as far from all others as codes are, and not the tail of a column that hardly varies."""
+    gap, spread = np.abs(others - code).min(), np.ptp(others)
+    lower, upper = np.quantile(others, [0.25, 0.75])
+    of_other_sign = others.min() >= 0 > code or others.max() <= 0 < code
+    far = gap >= _NINE_FAR * spread if abs(code) == _NINE else gap > _FAR * spread
+    return bool(far and (lower < upper or of_other_sign))
+
 
 def _shares(some: np.ndarray) -> np.ndarray:
     """Each column's share of the total variance, for any magnitude of the data."""
@@ -137,7 +186,33 @@ def _label(columns: _Columns, feature: int) -> Remark:
     return Remark("label", text, feature, float(columns.shares[feature]))
 
 
-def _dominant(columns: _Columns, told: set[int]) -> list[Remark]:
+def _date(columns: _Columns, feature: int) -> Remark:
+    text = Sentence(
+        "Feature {feature} looks like dates written as numbers, whose differences are no lengths of time: use days since a "
+        "start instead, or {drop|the other columns}.",
+        feature=feature,
+    )
+    return Remark("date", text, feature, float(columns.shares[feature]))
+
+
+def _missing_code(columns: _Columns, codes: list[tuple[int, float, int]], n_points: int) -> Remark:
+    """One remark, on the feature with the most: such codes are often in many columns."""
+    feature, value, times = max(codes, key=lambda each: each[2])
+    short = f"{value:g}" if float(f"{value:g}") == value else repr(value)
+    more = len({each[0] for each in codes}) - 1
+    others = f" ({more} other feature{'s' if more > 1 else ''} alike)" if more else ""
+    text = Sentence(
+        "Feature {feature} holds {value} {times}, far from all its other values{others}: if it stands for missing "
+        "values, use {na_values|the rows without it}.",
+        feature=feature,
+        value=short,
+        times=f"{times} times" if len(columns.some) == n_points else f"{times} times in {len(columns.some)} rows",
+        others=others,
+    )
+    return Remark("missing_code", text, feature, float(columns.shares[feature]))
+
+
+def _dominant(columns: _Columns, told: set[int | None]) -> list[Remark]:
     """The feature with nearly all of the variance, unless something else is wrong with it."""
     feature = int(np.argmax(columns.shares))
     share = float(columns.shares[feature])

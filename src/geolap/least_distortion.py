@@ -147,6 +147,7 @@ def least_distortion(
             "scanned": bandwidths,
             "share": share,
             "sample": sample,
+            "everyone": everyone,
             "per_point": curve.values,
             "effective_neighbors": scan.effective_neighbors,
             "degree_error": scan.degree_error,

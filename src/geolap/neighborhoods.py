@@ -105,10 +105,15 @@ class Neighborhoods:
         return directions if agree else None
 
     def explain_neighbors(self) -> Sentence:
-        """How many neighbors there are, in words."""
+        """How many neighbors there are, in words; a point counts among its own."""
+        numbers = self._numbers()
+        if numbers["effective"] == "1":
+            return Sentence("A typical point has no effective neighbor but itself, so nothing spans its tangent plane.")
+        span = "spans" if numbers["spanning"] == "1" else "span"
         return Sentence(
-            "Points have {effective} effective neighbors, of which {spanning} span the tangent plane (medians).",
-            **self._numbers(),
+            "A typical point has {effective} effective neighbors, of which {spanning} {span} the tangent plane.",
+            span=span,
+            **numbers,
         )
 
     def explain_dimension(self) -> Sentence:

@@ -360,10 +360,27 @@ def _checked_tensor(X: Any, least: int) -> Any:
 
 def _from_objects(A: np.ndarray, X: Any) -> np.ndarray:
     """Objects as numbers; what pandas calls NA is NaN."""
-    times = [str(name) for name, kind in getattr(X, "dtypes", {}).items() if getattr(kind, "kind", "") in "mM"]
+    pandas = type(X).__module__.split(".")[0] == "pandas"
+    kinds = X.dtypes.items() if pandas and hasattr(X, "columns") else ()
+    times = [str(name) for name, kind in kinds if getattr(kind, "kind", "") in "mM"]
     if times:
         raise TypeError(f"column {times[0]!r} holds times")
-    return X.to_numpy(float, na_value=np.nan) if type(X).__module__.split(".")[0] == "pandas" else A.astype(float)
+    try:
+        return X.to_numpy(float, na_value=np.nan) if pandas else A.astype(float)
+    except (TypeError, ValueError) as error:
+        raise type(error)(_first_word(A, X) or error) from None
+
+
+def _first_word(A: np.ndarray, X: Any) -> str | None:
+    """Which column of a data frame is not numbers, and what it holds; None if that cannot be told."""
+    for name, column in zip(getattr(X, "columns", ()), A.T, strict=False):
+        for value in column:
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                if value is not None and type(value).__name__ != "NAType":
+                    return f"column {str(name)!r} holds {str(value)[:40]!r}"
+    return None
 
 
 def _no_numbers(A: np.ndarray) -> np.ndarray:

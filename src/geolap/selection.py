@@ -53,6 +53,13 @@ _JOINED = Sentence(
 )
 
 
+# What a flat curve says where all points were evaluated: there are no more to ask.
+_FLAT_FOR_ALL = Sentence(
+    "The curve is flat: no bandwidth is better than its neighbors by more than the noise of the points, all of which were "
+    "evaluated. The data has no scale, or too few points to show it."
+)
+
+
 class Status(Told):
     """How the search for a bandwidth ended; the value is the `Sentence` to print."""
 
@@ -77,8 +84,8 @@ class Status(Told):
         "The minimum is at the bound on locality: the curve turns just beyond it, where neighborhoods are no longer small."
     )
     UPPER_END = Sentence(
-        "The curve falls toward the upper end of the range: no minimum below the bound on locality. Raise {max_share} to "
-        "look further, and distrust what it finds there."
+        "The curve falls toward the upper end of the range: no minimum below the bound on locality. A larger "
+        "{max_share} searches further, but what it finds is rarely local."
     )
     FALLS_APART = Sentence(
         "The graph falls apart at this bandwidth: more than a tenth of the evaluation points have no neighbor. Use a larger "
@@ -150,7 +157,7 @@ class Selection(Plotted, Paged, Carded):
     remarks : tuple of Remark
         What is odd about the data.
     details : dict
-        What else the method has to say.
+        What else the method has to say; ``everyone``, where it is known, is whether all points were evaluated.
     """
 
     bandwidth: float
@@ -189,6 +196,12 @@ class Selection(Plotted, Paged, Carded):
         """The verdict in words; it does not advise to join nearest neighbors where these are what the graph joins."""
         joined = self.neighborhoods is not None and self.neighborhoods.most is not None
         return _JOINED if joined and self.verdict is Verdict.NEAREST_NEIGHBORS else self.verdict.value
+
+    @property
+    def status_text(self) -> Sentence:
+        """The status in words; it does not advise to evaluate more points where there are none."""
+        nobody_left = self.status is Status.FLAT and self.details.get("everyone", False)
+        return _FLAT_FOR_ALL if nobody_left else self.status.value
 
     @property
     def trusted(self) -> bool:
@@ -257,7 +270,7 @@ class Selection(Plotted, Paged, Carded):
             low, high = self.interval
             over = "" if "limits" in self.details else ", over resampled evaluation points"
             lines.append(f"{self.interval_kind.capitalize()} {low:.4g} to {high:.4g}{over}")
-        lines.append(self.status.value.named(named))
+        lines.append(self.status_text.named(named))
         lines += [reason.text.named(named) for reason in self.reasons]
         if self.minima:
             lines.append("Minima of the curve:")

@@ -288,7 +288,7 @@ def classify(
     }
     shown = [grid(("class", "given", "found"), counts, words=("class",)), f"Bandwidth {classifier.bandwidth_:.4g}."]
     if classifier.selection_ is not None:
-        shown.append(classifier.selection_.status.value.named(run.named))
+        shown.append(classifier.selection_.status_text.named(run.named))
     shown.append(graph_in_words(classifier))
     if given.all():
         shown.append("Every point has its class already: nothing was left to classify.")

@@ -36,7 +36,7 @@ def described_selection(run: Run, selection: "Selection | None") -> dict[str, An
     return {
         **{name: getattr(selection, name) for name in ("bandwidth", "interval", "method")},
         "status": selection.status.name.lower(),
-        "status_text": selection.status.value.named(run.named),
+        "status_text": selection.status_text.named(run.named),
         "verdict": selection.verdict.name.lower(),
         "verdict_text": selection.verdict_text.named(run.named),
         "trusted": selection.trusted,

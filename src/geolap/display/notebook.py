@@ -30,7 +30,7 @@ def selection_card(selection: Selection) -> str:
     rows = [(f"{m.bandwidth:.4g}", f"{m.score:.3f}", selection.meaning(m)) for m in selection.minima]
     minima = _table(("minimum", "score", "what it is"), rows) if rows else ""
     verdict, reasons = (
-        _paragraph(text) for text in (f"Method {selection.method}. {selection.verdict_text}", str(selection.status))
+        _paragraph(text) for text in (f"Method {selection.method}. {selection.verdict_text}", str(selection.status_text))
     )
     return _card(title, verdict, reasons, _sparkline(selection), minima)
 

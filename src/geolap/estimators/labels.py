@@ -431,10 +431,10 @@ def _classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The classes of the labels, at least two, and which of them each label is."""
     names, index = check_classes(labels)
     if len(names) < 2:
+        found = f"all labeled ones are of class {names[0]}" if len(names) else "all are unlabeled"
+        advice = "label points of other classes" if len(names) else "label some points of each class"
         raise ValueError(
-            "A classifier needs labeled points of at least two classes; "
-            f"{f'all labeled ones are of class {names[0]}' if len(names) else 'all are unlabeled'} (-1 means unlabeled): "
-            "label points of other classes."
+            f"A classifier needs labeled points of at least two classes; {found} (-1 means unlabeled): {advice}."
         )
     return names, index
 

@@ -16,6 +16,17 @@ __all__ = ["MISSING", "NUMBER", "Frame", "as_word", "cells_of", "numbers_of", "r
 
 # Cells that say that there is nothing; "none" may well be a class.
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NaT", "?")
+_GROUP = r"^[+-]?[1-9]\d{0,2}"
+# Numbers with signs other than a decimal point, and what to do about them; a cell is of the first kind that fits.
+_SIGNED = {
+    _GROUP + r",\d{3}$": "may be thousands or fractions: pass --thousands ',' or --decimal ','",
+    _GROUP + r"(,\d{3})+(\.\d*)?$": "has thousands: pass --thousands ','",
+    _GROUP + r"(\.\d{3})+(,\d*)?$": "has thousands: pass --thousands '.'",
+    _GROUP + r"('\d{3})+(\.\d*)?$": 'has thousands: pass --thousands "\'"',
+    _GROUP + r"( \d{3})+(\.\d*)?$": "has thousands: pass --thousands space",
+    _GROUP + r"( \d{3})+,\d*$": "has thousands: pass --thousands space and --decimal ','",
+    r"^[+-]?\d*,\d+([eE][+-]?\d+)?$": "has a decimal comma: pass --decimal ','",
+}
 NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity|nan))$"  # Python would also read 1_2
 
 
@@ -80,6 +91,7 @@ def _numbers_of_words(words: Any, called: str) -> tuple[np.ndarray | None, str]:
     is_truth = compute.is_in(lower, pa.array(["true", "false"])).to_numpy()
     is_number = compute.match_substring_regex(words, NUMBER).fill_null(False).to_numpy()
     is_word = words.is_valid().to_numpy() & ~is_number & ~is_truth
+    _check_signs(words, is_word, is_number.sum(), called)
     n_numbers, n_words, n_others = is_number.sum(), is_word.sum(), (is_word | is_truth).sum()
     if n_words and n_words >= n_numbers:
         return None, _kind(words[int(is_word.argmax())].as_py())
@@ -95,6 +107,21 @@ def _numbers_of_words(words: Any, called: str) -> tuple[np.ndarray | None, str]:
         return compute.equal(lower, "true").cast("float64").to_numpy(), "truths"
     numbers = np.array([np.nan if word is None else float(word) for word in words.to_pylist()])
     return (numbers, "numbers") if n_numbers else (None, "empty")
+
+
+def _check_signs(words: Any, is_word: np.ndarray, n_numbers: int, called: str) -> None:
+    """Refuse a column of numbers if some have signs whose meaning is not known: as text it would be lost."""
+    from pyarrow import compute
+
+    left, found = is_word.copy(), list[tuple[int, str]]()
+    for pattern, advice in _SIGNED.items():
+        fits = left & compute.match_substring_regex(words, pattern).fill_null(False).to_numpy()
+        found += [(int(fits.argmax()), advice)] if fits.any() else []
+        left &= ~fits
+    if found and 2 * left.sum() < is_word.sum() + n_numbers:
+        row, advice = found[-1]  # if several kinds fit, the last one is sure
+        what = f"{words[row].as_py()[:30]!r} in row {row + 1} of {called}"
+        raise FileError(f"Signs in numbers must have one meaning; {what} {advice}, or leave the column out with --drop.")
 
 
 def _kind(word: str) -> str:

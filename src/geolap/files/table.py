@@ -20,6 +20,7 @@ from .source import FileError, Options, listed
 __all__ = ["Table", "named", "named_alike", "table_of", "transposed"]
 
 _COUNTED = 5  # a first column that counts so many rows is no feature, whatever its name
+_TOLD = 5  # columns whose missing values are counted in a sentence
 
 
 @dataclass(frozen=True)
@@ -119,24 +120,45 @@ def _features(
     if truths:
         notes.append(f"True and false were read as 1 and 0 ({len(truths)} columns).")
     if not features:
-        found = f"there is {listed(wanted)}" if wanted else "none is left"
-        raise FileError(f"{name} must have a column of numbers that may be a feature; {found}: choose other columns.")
+        raise FileError(f"{name} must have a column of numbers{_instead(every, wanted, written)}.")
     return features
+
+
+def _instead(every: Mapping[str, Any], wanted: list[str], written: bool) -> str:
+    """What there is where no feature is, and what to do."""
+    held = dict[str, str]()
+    with suppress(FileError):  # a column that was not wanted may be nearly all numbers
+        held = {title: kind for title in every for n, kind in [numbers_of(every[title], "", written=written)] if n is None}
+    if len(held) == len(every):
+        said = {"text": "words", "empty": "nothing", "": "no numbers"}
+        kinds = " and ".join(dict.fromkeys(said.get(kind, kind) for kind in held.values()))
+        several = f"s {listed(held)} hold" if len(held) > 1 else f" {listed(held)} holds"
+        return f"; its column{several} {kinds}: check how it was written, and its --separator"
+    return f" that may be a feature; {f'there is {listed(wanted)}' if wanted else 'none is left'}: choose other columns"
 
 
 def _complete(points: np.ndarray, titles: list[str], missing: str, name: str) -> np.ndarray:
     """Which rows, or columns, have no missing values."""
     finite = np.isfinite(points)
     if missing == "error":
-        row, column = np.argwhere(~finite)[0]
-        value = "missing" if np.isnan(points[row, column]) else points[row, column]
-        where = f"in {name} the value in row {row + 1}, column '{titles[column]}' is {value}"
-        advice = "correct it, or leave such rows or columns out with --missing rows or --missing columns"
-        raise FileError(f"Points must be complete and finite; {where}: {advice}.")
+        advice = "correct them, or leave such rows or columns out with --missing rows or --missing columns"
+        raise FileError(f"Points must be complete and finite; {_gaps(points, finite, titles, name)}: {advice}.")
     good = finite.all(axis=int(missing == "rows"))
     if not good.any():
         raise FileError(f"{name} must have complete {missing}; every one has missing values: fill them in.")
     return good
+
+
+def _gaps(points: np.ndarray, finite: np.ndarray, titles: list[str], name: str) -> str:
+    """How many values are missing or infinite in which columns, and where the first is."""
+    counts, row = (~finite).sum(axis=0), int((~finite).any(axis=1).argmax())
+    n_missing, n_others = int(np.isnan(points).sum()), int(np.isinf(points).sum())
+    what = "missing or infinite" if n_missing and n_others else "missing" if n_missing else "infinite"
+    first, *others = np.flatnonzero(counts).tolist()
+    told = [f"{counts[first]} {'values are' if counts[first] > 1 else 'value is'} {what} in {listed([titles[first]])}"]
+    told += [f"{counts[column]} in {listed([titles[column]])}" for column in others[: _TOLD - 1]]
+    told += [f"and some in {len(others) + 1 - _TOLD} more columns"] if len(others) >= _TOLD else []
+    return f"in {name} {', '.join(told)}; the first is in row {row + 1}"
 
 
 def _chosen(wanted: Iterable[str], every: Mapping[str, Any], name: str) -> list[str]:

@@ -76,7 +76,9 @@ def read_xlsx(source: Source, options: Options) -> Frame:
     others = [name for name in names if name != chosen]
     notes = [f"The table is sheet '{chosen}'; there is also {listed(others)} (--array)."] if others else []
     text = sheet.dropna(how="all").to_csv(index=False, header=False, lineterminator="\n").encode()
-    frame = _frame_of_text(text, notes, source, replace(options, separator=",", decimal=".", thousands=None))
+    thousands = None if options.thousands == "." else options.thousands  # numbers of a sheet are written with points
+    options = replace(options, separator=",", decimal=options.decimal or ".", thousands=thousands)
+    frame = _frame_of_text(text, notes, source, options)
     return replace(frame, array=chosen)
 
 
@@ -91,7 +93,7 @@ def _frame_of_text(text: bytes, notes: list[str], source: Source, options: Optio
         rows, width = [rows[0], *(row[:-1] for row in rows[1:])], width - 1
     source.check_columns(max(map(len, rows)))
     source.check_bytes(8 * text.count(b"\n") * width)
-    decimal = options.decimal or {None: None, ".": ","}.get(options.thousands, ".") or _guessed_decimal(source.name, rows)
+    decimal = options.decimal or {None: None, ".": ","}.get(options.thousands, ".") or _guessed_decimal(rows)
     if decimal == ",":
         notes.append("Decimal commas were read as decimal points.")
     if separator in ";| ":
@@ -188,16 +190,11 @@ def _guessed_separator(lines: list[str]) -> str:
     return best
 
 
-def _guessed_decimal(name: str, rows: list[list[str]]) -> str:
-    """A comma if cells are like 1,5; not if they might be thousands."""
+def _guessed_decimal(rows: list[list[str]]) -> str:
+    """A comma if cells are like 1,5; not if all might be thousands, which are refused where they are needed as numbers."""
     cells = [cell for row in rows for cell in row]
-    commas = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
-    if not commas or any(_POINT_NUMBER.fullmatch(cell) for cell in cells):
-        return "."
-    if all(_THOUSANDS.fullmatch(cell) for cell in commas):
-        advice = "pass --decimal ',' if they are fractions, or --thousands ',' if they are not"
-        raise FileError(f"Commas must have one meaning; {commas[0]!r} in {name} may be thousands or fractions: {advice}.")
-    return ","
+    fractions = any(_COMMA_NUMBER.fullmatch(cell) and not _THOUSANDS.fullmatch(cell) for cell in cells)
+    return "," if fractions and not any(_POINT_NUMBER.fullmatch(cell) for cell in cells) else "."
 
 
 def _has_header(rows: list[list[str]]) -> bool:
@@ -212,7 +209,7 @@ def _has_header(rows: list[list[str]]) -> bool:
         return True
     words = [k for k, cell in enumerate(first) if _is_word(cell)]
     if words and len(words) == len(filled):
-        return not body or any(_NUMBER.fullmatch(cell) for row in body for cell in row[: len(first)])
+        return True  # also where there are no numbers: then at least the columns are called what they are
     return any(body and all(len(row) > k and not _is_word(row[k]) for row in body) for k in words)
 
 

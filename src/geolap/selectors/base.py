@@ -3,7 +3,7 @@
 import logging
 import time
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -91,7 +91,7 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
         with aloud(self.verbose):
             found = self.select(points, y, **graph)
             seconds = time.perf_counter() - start
-            told = found.method, found.bandwidth, len(points), seconds, found.status
+            told = found.method, found.bandwidth, len(points), seconds, found.status_text
             say(_log, "%s: bandwidth %.4g of %d points in %.1f s; %s", *told)
         return found, seconds
 
@@ -110,7 +110,9 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
                     kind=type(self).__name__,
                 )
             )
-        return judged(self.rule_alone(points, y), points, n_jobs=self.n_jobs)
+        found, n_sample = self.rule_alone(points, y), getattr(self, "n_sample", None)
+        everyone = n_sample is None or n_sample >= len(points)
+        return judged(replace(found, details={"everyone": everyone} | found.details), points, n_jobs=self.n_jobs)
 
     @abstractmethod
     def rule_alone(self, points: Points, y: Any = None) -> Selection:

@@ -253,7 +253,7 @@ def _restricted(
         interval=None,
         status=status,
         method="gc" if selector.dual else "gc_inverse",
-        details={"per_point": curve.values, "weights": curve.weights},
+        details={"per_point": curve.values, "weights": curve.weights, "everyone": len(sample) == len(points)},
     )
 
 

@@ -70,7 +70,10 @@ def advice_for(selection: Selection) -> Advice:
     """What to do, by the verdict and the status."""
     if selection.verdict is Verdict.NEAREST_NEIGHBORS and selection.status is not Status.FALLS_APART:
         return _FOR_LABELS
-    return _ADVICE[selection.status]
+    advice = _ADVICE[selection.status]
+    if selection.status is Status.FLAT and selection.details.get("everyone", False):
+        return Advice(advice.before, advice.after, *_EVERY_RULE)  # there are no more points to ask
+    return advice
 
 
 def snippets_for(

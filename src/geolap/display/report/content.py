@@ -345,5 +345,5 @@ def _on_graph(rival: Rival, graph: GraphHealth) -> Rival:
 
 
 def _answered(selection: Selection, seconds: float, *warned: str) -> Rival:
-    remark = " ".join([str(selection.status), *dict.fromkeys(warned)])
+    remark = " ".join([str(selection.status_text), *dict.fromkeys(warned)])
     return Rival(selection.method, selection.bandwidth, selection.interval, seconds=seconds, remark=remark)

@@ -106,7 +106,7 @@ def _head(content: ReportContent) -> str:
     return (
         f'<h1>{before}<span class="number">{number}</span>{after}</h1>\n'
         f'<p class="lead">{lead} A bandwidth is a length, in the unit of the data, for exp(−d²/ε²).</p>\n'
-        f'<p class="status">{escape(str(selection.status))}</p>\n<dl class="facts">{cells}</dl>'
+        f'<p class="status">{escape(str(selection.status_text))}</p>\n<dl class="facts">{cells}</dl>'
     )
 
 
