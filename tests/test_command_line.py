@@ -366,6 +366,7 @@ def test_a_code_for_missing_values_is_told_with_the_option_that_names_it(run, tm
     assert "Feature 'height' holds -999 20 times, far from all its other values: if it stands for missing values, " in out
     assert "use --na-values." in out
     assert "-999" not in run("select", tmp_path / "x.csv", "--na-values", "-999", "--missing", "rows")[1]
+    assert "Feature 'height' holds -999 20 times" in run("cluster", tmp_path / "x.csv")[1]
 
 
 def test_a_column_that_names_no_classes_is_doubted(run, tmp_path):
