@@ -366,6 +366,16 @@ def test_a_code_for_missing_values_is_told_with_the_option_that_names_it(run, tm
     assert "Feature 'height' holds -999 20 times, far from all its other values: if it stands for missing values, " in out
     assert "use --na-values." in out
     assert "-999" not in run("select", tmp_path / "x.csv", "--na-values", "-999", "--missing", "rows")[1]
+    assert "Feature 'height' holds -999 20 times" in run("cluster", tmp_path / "x.csv")[1]
+
+
+def test_a_column_that_names_no_classes_is_doubted(run, tmp_path):
+    table = pd.DataFrame(make_sphere(60, random_state=0).data, columns=["x", "y", "z"])
+    table["visit_date"] = pd.date_range("2020-01-30", periods=60).strftime("%Y-%m-%d")
+    table.to_csv(tmp_path / "x.csv", index=False)
+    code, _, err = run("classify", tmp_path / "x.csv", "--labels", "visit_date")
+    assert code == 0
+    assert "Warning: Each of the 60 classes has one labeled point: check that --labels names classes." in err
 
 
 def test_a_graph_of_nearest_neighbors_is_not_advised_to_join_them(run, tmp_path):

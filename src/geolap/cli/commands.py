@@ -37,7 +37,7 @@ from .preparing import (
     write_page,
 )
 from .running import Answer, Run
-from .showing import described_graph, described_selection, grid, shown_graph, shown_selection, shown_studies
+from .showing import described_graph, described_selection, grid, shown_graph, shown_remarks, shown_selection, shown_studies
 
 __all__ = ["app"]
 
@@ -247,7 +247,7 @@ def cluster(
     shown = [grid(("cluster", "points"), enumerate(sizes), words=("cluster",)), status]
     if clustering.n_outliers_:
         shown.append(f"Outliers that joined the clusters of their neighbors: {clustering.n_outliers_}.")
-    shown += [f"Bandwidth {clustering.bandwidth_:.4g}.", graph_in_words(clustering)]
+    shown += [f"Bandwidth {clustering.bandwidth_:.4g}.", graph_in_words(clustering), *shown_remarks(run, clustering)]
     hint = "The cluster of every point: add -o clusters.csv."
     return _of_every_point(run, table, clustering, output, result, {"labels": found}, shown, hint)
 
@@ -289,7 +289,7 @@ def classify(
     shown = [grid(("class", "given", "found"), counts, words=("class",)), f"Bandwidth {classifier.bandwidth_:.4g}."]
     if classifier.selection_ is not None:
         shown.append(classifier.selection_.status_text.named(run.named))
-    shown.append(graph_in_words(classifier))
+    shown += [graph_in_words(classifier), *shown_remarks(run, classifier)]
     if given.all():
         shown.append("Every point has its class already: nothing was left to classify.")
     columns, hint = {"transduction": found, "probability": likely}, "The class of every point: add -o classes.csv."

@@ -15,6 +15,7 @@ __all__ = [
     "described_selection",
     "grid",
     "shown_graph",
+    "shown_remarks",
     "shown_selection",
     "shown_studies",
 ]
@@ -74,6 +75,12 @@ def shown_selection(run: Run, selection: "Selection", *, varies: bool = False) -
 def _about_columns(run: Run, selection: "Selection") -> "Selection":
     """The selection with remarks on features by the names of their columns."""
     return replace(selection, remarks=tuple(remark.of(run.columns) for remark in selection.remarks))
+
+
+def shown_remarks(run: Run, estimator: Any) -> list[str]:
+    """What is odd about the data, where a bandwidth was chosen for it."""
+    selection = estimator.selection_
+    return [] if selection is None else [r.text.named(run.named) for r in _about_columns(run, selection).remarks]
 
 
 def shown_graph(run: Run, estimator: Any, *more: str) -> list[str]:

@@ -47,6 +47,8 @@ _POINTS_OF_WEIGHED = (3000, 20_000)
 _EVALUATION_POINTS, _FEW_POINTS = 200, 500
 # How sharp probabilities may become.
 _SHARPNESS = (1e-2, 1e3)
+# More classes than this with one label each are more likely to be something else, such as dates.
+_MANY_CLASSES = 20
 # The weight below which a graph is forgotten.
 _NO_WEIGHT = 1e-6
 _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
@@ -435,6 +437,11 @@ def _classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         advice = "label points of other classes" if len(names) else "label some points of each class"
         raise ValueError(
             f"A classifier needs labeled points of at least two classes; {found} (-1 means unlabeled): {advice}."
+        )
+    if len(names) == len(labels) > _MANY_CLASSES:
+        warnings.warn(
+            Sentence("Each of the {n} classes has one labeled point: check that {labels|y} names classes.", n=len(names)),
+            stacklevel=3,
         )
     return names, index
 
