@@ -175,6 +175,12 @@ def test_labels_may_be_missing(tmp_path):
         assert read_table(tmp_path / name, labels="kind").labels.tolist() == [1, -1, 2] * 4
 
 
+@pytest.mark.parametrize("label", ["inf", "-inf", "1000000000000000019884624838656"])
+def test_labels_beyond_whole_numbers_are_words(label, tmp_path):
+    (tmp_path / "x.csv").write_text(f"a,kind\n1,{label}\n2,1\n4,2\n")
+    assert read_table(tmp_path / "x.csv", labels="kind").labels.tolist() == [label, "1", "2"]
+
+
 def test_labels_are_no_fractions(tmp_path):
     frame().to_csv(tmp_path / "x.csv", index=False)
     with pytest.raises(FileError, match="classes"):

@@ -20,6 +20,7 @@ from .source import FileError, Options, listed
 __all__ = ["Table", "named", "named_alike", "table_of", "transposed"]
 
 _COUNTED = 5  # a first column that counts so many rows is no feature, whatever its name
+_EXACT = 2.0**53  # whole numbers are exact up to here
 _TOLD = 5  # columns whose missing values are counted in a sentence
 
 
@@ -206,7 +207,9 @@ def _classes(values: np.ndarray, title: str | None) -> np.ndarray:
         return words
     if np.isfinite(numbers).all() and (numbers % 1).any():
         raise FileError(f"Labels must be classes, such as 0, 1, 2 or words; column '{title}' holds fractions: bin them.")
-    if not known.any() or any(word.removesuffix(".0") != f"{n:.0f}" for word, n in zip(words[known], numbers, strict=True)):
+    if not known.any() or np.abs(numbers).max() > _EXACT:
+        return words  # which no whole number of NumPy's stands for
+    if any(word.removesuffix(".0") != f"{n:.0f}" for word, n in zip(words[known], numbers, strict=True)):
         return words  # 007 is a word
     whole = np.full(len(words), -1)
     whole[known] = numbers
