@@ -41,6 +41,7 @@ from sklearn.cluster import KMeans
 from sklearn.cluster._spectral import cluster_qr
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import validate_data
+from threadpoolctl import threadpool_limits
 
 from ..distances import Distances, points_of
 from ..graphs.build import BuiltGraph, drawn_landmarks
@@ -54,6 +55,7 @@ from ..selectors import BandwidthSelector
 from ..sentences import Sentence
 from ..shown import Plotted
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
+from ..threads import one_blas_thread
 from ..validation import check_number
 from .base import DENSITY, NEAREST, NEIGHBORS, GraphEstimator, check_landmarks, documented, nearest_among
 from .chunked import in_chunks
@@ -204,7 +206,8 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         spectrum = smooth_spectrum(graph, n_vectors, markov=True, n_jobs=self.n_jobs)
         eigenvalues = 0.25 * graph.bandwidth**2 * spectrum.eigenvalues
         vectors = spectrum.vectors * np.sqrt(spectrum.mass)[:, None]
-        strengths = {} if self.n_clusters is not None else self._strengths(graph, eigenvalues, vectors, places[core])
+        with one_blas_thread:
+            strengths = {} if self.n_clusters is not None else self._strengths(graph, eigenvalues, vectors, places[core])
         if self.n_clusters is not None:
             k, self.status_ = self.n_clusters, ClusterStatus.GIVEN
         elif spectrum.n_components > self.max_clusters:
@@ -345,7 +348,9 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
             used = slice(tried + _BEYOND)
             soft = np.sqrt(eigenvalues[used] + max(eigenvalues[min(tried, len(eigenvalues)) - 1], _ZERO))
             means = KMeans(tried, n_init=10, random_state=0)  # the same every time
-            parts = _ranked(means.fit_predict(normalize(vectors[:, used] / soft), sample_weight=multiplicity), places)
+            with threadpool_limits(1, "openmp"):  # its threads wait for one another where the machine has other work
+                found = means.fit_predict(normalize(vectors[:, used] / soft), sample_weight=multiplicity)
+            parts = _ranked(found, places)
             enough = (np.bincount(parts, places) >= least).sum() >= k
             if enough or tried == k:
                 best = parts
