@@ -215,3 +215,12 @@ def test_out_of_memory_is_told_in_words(gpu, roll, monkeypatch):
     monkeypatch.setattr("geolap.graphs.build.all_pairs", full)
     with pytest.raises(MemoryError, match=r"that of 400 points finds too little \(CUDA out of memory\): set n_neighbors"):
         geolap.LaplacianEigenmap(bandwidth=2.0).fit(torch.tensor(roll))
+
+
+def test_a_map_about_outliers_joins_neighbors_with_equal_weights_there_too(gpu):
+    far = 3.0 * np.vstack([np.eye(3), np.eye(3) + 0.03])  # three pairs
+    X = np.vstack([make_sphere(400, random_state=0).data, far])
+    there, here = (geolap.LaplacianEigenmap(2, random_state=0).fit(points) for points in (torch.tensor(X), X))
+    assert (there.n_neighbors_, here.n_neighbors_) == (20, 20)
+    assert there.bandwidth_ == pytest.approx(here.bandwidth_, rel=1e-9)
+    np.testing.assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-6)
