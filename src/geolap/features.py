@@ -118,6 +118,10 @@ class _Columns:
             close = np.ptp(np.diff(values)) < _ROUNDING
         return int(possible[0]) if close and len(values) <= min(_CLASSES, len(self.some) / _ROWS_EACH) else None
 
+    def remark(self, kind: str, feature: int, text: str, **values: object) -> Remark:
+        """A remark on one column."""
+        return Remark(kind, Sentence(text, feature=feature, **values), feature, float(self.shares[feature]))
+
     def dates(self) -> list[int]:
         """Columns of whole numbers that are all days of the calendar, as 20200131 is."""
         first, last = (10_000 * year for year in _YEARS)
@@ -168,31 +172,27 @@ def _shares(some: np.ndarray) -> np.ndarray:
 
 
 def _index(columns: _Columns, feature: int) -> Remark:
-    text = Sentence(
+    text = (
         "Feature {feature} changes by the same amount from each row to the next, as row numbers do: unless it was measured, "
-        "use {drop|the other columns}.",
-        feature=feature,
+        "use {drop|the other columns}."
     )
-    return Remark("index", text, feature, float(columns.shares[feature]))
+    return columns.remark("index", feature, text)
 
 
 def _label(columns: _Columns, feature: int) -> Remark:
-    text = Sentence(
+    text = (
         "Feature {feature} takes only {values} values, at equal steps, while most others take more: if it holds classes, it "
-        "belongs in {labels|y}.",
-        feature=feature,
-        values=len(columns.values(feature)),
+        "belongs in {labels|y}."
     )
-    return Remark("label", text, feature, float(columns.shares[feature]))
+    return columns.remark("label", feature, text, values=len(columns.values(feature)))
 
 
 def _date(columns: _Columns, feature: int) -> Remark:
-    text = Sentence(
+    text = (
         "Feature {feature} looks like dates written as numbers, whose differences are no lengths of time: use days since a "
-        "start instead, or {drop|the other columns}.",
-        feature=feature,
+        "start instead, or {drop|the other columns}."
     )
-    return Remark("date", text, feature, float(columns.shares[feature]))
+    return columns.remark("date", feature, text)
 
 
 def _missing_code(columns: _Columns, codes: list[tuple[int, float, int]], n_points: int) -> Remark:
@@ -201,15 +201,12 @@ def _missing_code(columns: _Columns, codes: list[tuple[int, float, int]], n_poin
     short = f"{value:g}" if float(f"{value:g}") == value else repr(value)
     more = len({each[0] for each in codes}) - 1
     others = f" ({more} other feature{'s' if more > 1 else ''} alike)" if more else ""
-    text = Sentence(
+    text = (
         "Feature {feature} holds {value} {times}, far from all its other values{others}: if it stands for missing "
-        "values, use {na_values|the rows without it}.",
-        feature=feature,
-        value=short,
-        times=f"{times} times" if len(columns.some) == n_points else f"{times} times in {len(columns.some)} rows",
-        others=others,
+        "values, use {na_values|the rows without it}."
     )
-    return Remark("missing_code", text, feature, float(columns.shares[feature]))
+    held = f"{times} times" if len(columns.some) == n_points else f"{times} times in {len(columns.some)} rows"
+    return columns.remark("missing_code", feature, text, value=short, times=held, others=others)
 
 
 def _dominant(columns: _Columns, told: set[int | None]) -> list[Remark]:
@@ -218,13 +215,11 @@ def _dominant(columns: _Columns, told: set[int | None]) -> list[Remark]:
     share = float(columns.shares[feature])
     if columns.varies.sum() < 2 or share <= _DOMINANT or feature in told:
         return []
-    text = Sentence(
+    text = (
         "Feature {feature} has {percent} of the variance, so it alone decides the distances: if the features have different "
-        "units, use {standardize|scikit-learn's StandardScaler} first.",
-        feature=feature,
-        percent=_percent(share),
+        "units, use {standardize|scikit-learn's StandardScaler} first."
     )
-    return [Remark("dominant", text, feature, share)]
+    return [columns.remark("dominant", feature, text, percent=_percent(share))]
 
 
 def _discrete(columns: _Columns, n_points: int) -> list[Remark]:
