@@ -238,6 +238,13 @@ class GraphEstimator(Spoken, BaseEstimator):
         spec = GraphSpec.of(self)
         return replace(spec, n_neighbors=None if spec.n_neighbors == "auto" else spec.n_neighbors).filled()
 
+    def _of_nearest(self, data: Points, n_neighbors: int, local_scale: int | None = None) -> Skeleton:
+        """The skeleton of the graph of nearest neighbors that takes the place of all pairs."""
+        spec = self._spec(data)
+        density = min(spec.renormalization, DENSITY)
+        near = replace(spec, n_neighbors=n_neighbors, local_scale=local_scale, renormalization=density)
+        return skeleton_of(data, near, random_state=self.random_state)
+
     def _build(
         self, data: Points, y: Any = None, *, n_landmarks: int | None = None, always: np.ndarray | None = None
     ) -> BuiltGraph:
@@ -274,9 +281,7 @@ class GraphEstimator(Spoken, BaseEstimator):
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
         if self._undecided(data, by_landmarks) and near_alone(selection, len(data)) and not piled(data):
-            density = min(spec.renormalization, DENSITY)
-            near = replace(spec, n_neighbors=NEIGHBORS, local_scale=NEAREST, renormalization=density)
-            skeleton = skeleton_of(data, near, random_state=self.random_state)
+            skeleton = self._of_nearest(data, NEIGHBORS, NEAREST)
             bandwidth, selection = self._chosen(data, y, skeleton)
         if self.needs_geometry and selection is not None and skeleton.pairs is None and skeleton.scale is None:
             _warn_unless_resolved(selection)

@@ -120,7 +120,8 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     min_share : float, default 0.1
         What a cluster must hold, as a share of n_points / n_clusters, duplicates counted once.  Smaller parts are outliers
         and go where most of their neighbors are; 0 lets them be clusters.  If ``n_clusters`` is given, parts of 11 points
-        and more that are joined with nothing else are clusters too, unless there are more than ``n_clusters`` of them.
+        and more that are joined with nothing else are clusters too; if there are more than ``n_clusters`` of them, the
+        largest, until those left out hold less than a cluster must.
     max_clusters : int, default 15
         The most that are looked for if ``n_clusters`` is not given.
     n_landmarks : int, optional

@@ -20,7 +20,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from ..graphs.build import BuiltGraph, build_graph
 from ..graphs.entropy import spectral_entropy
 from ..graphs.graph import KernelGraph
-from ..graphs.skeleton import skeleton_of
 from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectrum, with_signs
 from ..points import Points, host_array, on_device
 from ..selection import UnresolvedWarning
@@ -29,7 +28,7 @@ from ..sentences import Sentence
 from ..shown import Plotted
 from ..threads import beside, one_blas_thread
 from ..validation import check_choice, check_number
-from .base import DENSITY, GraphEstimator, by_consistency, documented, piled
+from .base import GraphEstimator, by_consistency, documented, piled
 from .chunked import in_chunks
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
 
@@ -200,9 +199,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
 
     def _of_equal_weights(self, built: BuiltGraph, data: Points) -> BuiltGraph:
         """The graph that joins nearest neighbors with equal weights, in the place of another one."""
-        spec = self._spec(data)
-        near = replace(spec, n_neighbors=_EQUAL, renormalization=min(spec.renormalization, DENSITY))
-        skeleton = skeleton_of(data, near, random_state=self.random_state)
+        skeleton = self._of_nearest(data, _EQUAL)
         assert skeleton.pairs is not None
         longest = float(skeleton.pairs.sqdist.max()) ** 0.5 * skeleton.pairs.unit
         joined = build_graph(data, skeleton, _WIDE * longest, random_state=self.random_state)
@@ -231,7 +228,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         if len(sizes) == 1 or self.disconnected == "separate":
             return
         most = MOST_CONTRASTS if isinstance(self.n_components, str) else self.n_components
-        message = _in_components(sizes, most, graph.bandwidth)
+        message = _in_components(sizes, min(len(sizes) - 1, most), graph.bandwidth)
         if self.disconnected == "error":
             raise ValueError(message)
         warnings.warn(message, stacklevel=3)
@@ -323,19 +320,15 @@ def _by_place(spectrum: Spectrum, points: np.ndarray) -> Spectrum:
     return replace(spectrum, vectors=vectors)
 
 
-def _in_components(sizes: np.ndarray, most: int, bandwidth: float) -> Sentence:
-    """What to say of a graph in components of these sizes, if so many coordinates at most tell them apart."""
-    first = (
-        "coordinate only tells" if min(len(sizes) - 1, most) == 1 else f"{min(len(sizes) - 1, most)} coordinates only tell"
-    )
+def _in_components(sizes: np.ndarray, useless: int, bandwidth: float) -> Sentence:
     return Sentence(
         "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): the first "
-        "{first} them apart.  Embed each on its own with {disconnected=separate}, use a larger bandwidth or more "
+        "{coordinates} them apart.  Embed each on its own with {disconnected=separate}, use a larger bandwidth or more "
         "neighbors, or remove outliers.",
         bandwidth=bandwidth,
         n=len(sizes),
         shown=", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else ""),
-        first=first,
+        coordinates="coordinate only tells" if useless == 1 else f"{useless} coordinates only tell",
     )
 
 
