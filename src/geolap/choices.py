@@ -10,25 +10,13 @@ __all__ = ["ENGINES", "RULES", "WITH_COORDINATES", "Rule"]
 
 
 class Rule(NamedTuple):
-    """A way to choose ε.
+    """A way to choose ε."""
 
-    Attributes
-    ----------
-    module, selector : str
-        Where its class is in `geolap.selectors`, and what it is called.
-    words : str
-        What it does.
-    quick_up_to : int
-        Points up to which it answers within seconds; a report asks it of no more.
-    all_pairs : bool
-        Whether its time grows with the square of the number of points.
-    """
-
-    module: str
-    selector: str
-    words: str
-    quick_up_to: int = 0
-    all_pairs: bool = False
+    module: str  # where its class is in `geolap.selectors`
+    selector: str  # what that is called
+    words: str  # what it does
+    quick_up_to: int = 0  # points up to which it answers within seconds; a report asks it of no more
+    all_pairs: bool = False  # whether its time grows with the square of the number of points
 
 
 RULES = {

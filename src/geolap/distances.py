@@ -72,19 +72,10 @@ def points_of(
     keep_device: bool = False,
     sample_weight: Any = None,
 ) -> Points:
-    """X checked, as points under a metric; what is one already stays as it is.
+    """X checked, at ``least`` so many points under a metric; what is `Points` already stays as it is.
 
-    Parameters
-    ----------
-    X : array-like or sparse (n_points, n_features), or distances (n_points, n_points) with metric "precomputed"
-    metric : str or callable
-        "euclidean", "precomputed", a name of `sklearn.metrics.pairwise_distances`, or a function of two rows.
-    least : int
-        Fewest points.
-    keep_device : bool
-        Leave points on a GPU and dask arrays where they are.
-    sample_weight : array-like (n_points,), optional
-        How many points each row stands for.
+    ``keep_device`` leaves points on a GPU and dask arrays where they are; ``sample_weight`` (n_points,) says how many points
+    each row stands for.
     """
     if sample_weight is not None:
         return points_of(X, metric, least=least, keep_device=keep_device).weighted(sample_weight)
@@ -146,17 +137,9 @@ def _knows(metric: str, r: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Distances(Points):
-    """Points that are known by their distances.
+    """Points that are known by their distances: ``given`` holds these (N, N), or features (N, r), dense or sparse."""
 
-    Attributes
-    ----------
-    given : ndarray or csr_array
-        Distances (N, N), or features (N, r), dense or sparse.
-    metric : str or callable
-        "precomputed" if distances were given; "euclidean" for sparse features.
-    """
-
-    metric: Metric = "precomputed"
+    metric: Metric = "precomputed"  # if distances were given; "euclidean" for sparse features
 
     @property
     def shape(self) -> tuple[int, int]:

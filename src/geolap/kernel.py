@@ -104,20 +104,11 @@ def reach(bandwidth: float) -> float:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Bandwidths computed from one exponential: descending, each 2^(−k/2) times the first.
+    """Bandwidths computed from one exponential: descending, each 2^(−k/2) times the first."""
 
-    Attributes
-    ----------
-    columns : tuple of int
-        The position of each bandwidth in the caller's array.
-    bandwidths : tuple of float
-    squarings : tuple of int
-        How many times the weights are squared to get from the previous bandwidth to this one.
-    """
-
-    columns: tuple[int, ...]
+    columns: tuple[int, ...]  # the position of each bandwidth in the caller's array
     bandwidths: tuple[float, ...]
-    squarings: tuple[int, ...]
+    squarings: tuple[int, ...]  # how often the weights are squared to get from the previous bandwidth to this one
 
 
 def ladders(bandwidths: Sequence[float] | np.ndarray) -> list[Ladder]:

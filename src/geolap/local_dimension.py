@@ -28,29 +28,14 @@ _LEAST_NEAREST, _MOST_NEAREST = 10, 200
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is around some points, at any bandwidth; what all bandwidths need is computed once.
-
-    Attributes
-    ----------
-    points : Points
-    sample : ndarray (n,)
-    row_sums : callable
-        ``(bandwidths, targets)`` → Σ_{j≠i} W_ij (n, m), as an engine has it.
-    rho : ndarray (N,), optional
-        Local scales.
-    most : int, optional
-        Count only this many nearest neighbors.
-    max_dim : int
-        The largest dimension considered.
-    n_jobs : int, optional
-    """
+    """What is around some points, at any bandwidth; what all bandwidths need is computed once."""
 
     points: Points
     sample: np.ndarray
-    row_sums: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    row_sums: Callable[[np.ndarray, np.ndarray], np.ndarray]  # (bandwidths, targets) → Σ_{j≠i} W_ij (n, m), of an engine
     _: KW_ONLY
-    rho: np.ndarray | None = None
-    most: int | None = None
+    rho: np.ndarray | None = None  # local scales
+    most: int | None = None  # count only this many nearest neighbors
     max_dim: int = 20
     n_jobs: int | None = None
 

@@ -25,23 +25,12 @@ _TOGETHER = 2**19
 
 @dataclass(frozen=True)
 class Pairs:
-    """Squared distances between points.
+    """Squared distances between points."""
 
-    Attributes
-    ----------
-    sqdist : ndarray or csr_array (N, N)
-        Symmetric, in units of ``unit``², over ρ_i ρ_j once `scaled`.
-    unit : float
-    share : ndarray or None
-        For every entry of a sparse matrix, the share of pairs like it that are stored: its weight is divided by it.
-    order : ndarray (N,) or None
-        The points in the order of a k-d tree, if pairs are those within reach or a share of them.
-    """
-
-    sqdist: Matrix
+    sqdist: Matrix  # (N, N), symmetric, in units of ``unit``², over ρ_i ρ_j once `scaled`
     unit: float
-    share: np.ndarray | None = None
-    order: np.ndarray | None = None
+    share: np.ndarray | None = None  # of pairs like each entry of a sparse matrix, those stored: its weight is divided by it
+    order: np.ndarray | None = None  # the points in the order of a k-d tree, if pairs are those, or some, within reach
 
     @property
     def n_points(self) -> int:

@@ -52,21 +52,11 @@ _LARGE_FILE, _CHUNK = 2**29, 2**25
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points that have been checked.
+    """Points that have been checked."""
 
-    Attributes
-    ----------
-    given : ndarray, torch tensor or dask array (n_points, n_features)
-        As the caller gave them, finite, their dtype kept.
-    multiplicity : ndarray (n_points,) or None
-        Weights: how many points each row stands for; None if one.
-    engines : dict
-        Engines over these points, by name and settings: rules that share points share them.
-    """
-
-    given: Any
-    multiplicity: np.ndarray | None = field(default=None, repr=False)
-    engines: dict[Hashable, Any] = field(default_factory=dict, repr=False)
+    given: Any  # an array, torch tensor or dask array (n_points, n_features) as the caller gave it, finite, its dtype kept
+    multiplicity: np.ndarray | None = field(default=None, repr=False)  # how many points each row stands for; None if one
+    engines: dict[Hashable, Any] = field(default_factory=dict, repr=False)  # by name and settings, for rules to share
 
     @classmethod
     def of(cls, X: Any, *, least: int = 3, keep_device: bool = False) -> "Points":

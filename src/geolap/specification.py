@@ -29,33 +29,7 @@ EXECUTION = ("exact", "engine", "n_jobs")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GraphSpec:
-    """Which graph.
-
-    Attributes
-    ----------
-    renormalization : float or None
-        λ, the power of the degrees divided out of the weights.
-    self_weights : bool or None
-        Whether W_ii = 1 or 0.
-    cutoff : float or None
-        Weights beyond ``cutoff``·ε are zero.
-    n_neighbors : int or None
-        Pairs count of which one point is among the k nearest neighbors of the other.
-    neighbors : transformer, matrix or None
-        Pairs count whose distances the matrix stores, or the transformer finds.
-    n_edges : int, "auto", "all" or None
-        Edges of a point that are stored, in the mean, where more pairs are within reach.
-    local_scale : int, "regional", LocalScale or None
-        How the bandwidth varies.
-    metric : str, callable or None
-        How far points are apart.
-    exact : bool or None
-        Visit all pairs, however many points there are.
-    engine : str or None
-        One of `ENGINES`.
-    n_jobs : int or None
-        Threads; None and −1 stand for every core that the process may use.
-    """
+    """Which graph: parameters as estimators and `geolap.GeometricConsistency` have them, None for what was not given."""
 
     renormalization: float | None = None
     self_weights: bool | None = None

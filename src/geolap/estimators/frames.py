@@ -35,27 +35,13 @@ _RIDGE = 1e-9
 
 @dataclass(frozen=True)
 class Frames:
-    """Steps from points to their neighbors in tangent coordinates.
+    """Steps from points to their neighbors in tangent coordinates."""
 
-    Attributes
-    ----------
-    rows : ndarray (n,)
-        The points.
-    start : ndarray (m,)
-        For each step, the position in ``rows`` of the point that it starts from, ascending.
-    end : ndarray (m,)
-        The point that it leads to.
-    steps : ndarray (m, d)
-        u, in units of ``unit``.
-    unit : float
-        A power of two.
-    """
-
-    rows: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    steps: np.ndarray
-    unit: float
+    rows: np.ndarray  # (n,), the points
+    start: np.ndarray  # (m,), for each step the position in ``rows`` of the point that it starts from, ascending
+    end: np.ndarray  # (m,), the point that it leads to
+    steps: np.ndarray  # u (m, d), in units of ``unit``
+    unit: float  # a power of two
 
     def sums(self) -> sparse.csr_array:
         """The matrix (n, m) that sums over the steps of each point."""

@@ -265,19 +265,8 @@ _CELLS, _SIZE = 7, 0.045
 def indicatrices(places: np.ndarray, dual: np.ndarray, *, radius: float | None = None) -> tuple[np.ndarray, float]:
     """Circles of one radius around some points of the data, as a map in two coordinates shows them (Tissot's indicatrices).
 
-    Parameters
-    ----------
-    places : ndarray (n_points, 2)
-    dual : ndarray (n_points, 2, 2)
-        H there.
-    radius : float, optional
-        In the unit of the data; by default such that the circles can be seen.
-
-    Returns
-    -------
-    outlines : ndarray (k, 41, 2)
-        Closed curves around points all over the map; none if it is flat everywhere.
-    radius : float
+    From places (n_points, 2) and H there: closed curves (k, 41, 2) around points all over the map, none if it is flat
+    everywhere, and the radius in the unit of the data, by default such that the circles can be seen.
     """
     extent = float(np.ptp(places, axis=0).max())
     cells = (places - places.min(axis=0)) * (_CELLS / max(extent, np.finfo(float).tiny))
