@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .sentences import Sentence
+from .sentences import refusal
 
 __all__ = [
     "checked_multiplicity",
@@ -33,38 +33,30 @@ def checked_multiplicity(sample_weight: Any, n_points: int) -> np.ndarray | None
     try:
         m = np.array(sample_weight, dtype=float)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(
-            Sentence("{sample_weight} must hold numbers; {error}: pass one number for each point.", error=error)
-        ) from None
+        raise refusal("{sample_weight} must hold numbers; {error}: pass one number for each point.", error=error) from None
     if m.ndim == 0:
         m = np.full(n_points, float(m))
     if m.shape != (n_points,):
-        raise ValueError(
-            Sentence(
-                "{sample_weight} must hold one number for each of the {n} points, in a 1D array; shape {shape} was given: "
-                "match it to the points.",
-                n=n_points,
-                shape=m.shape,
-            )
+        raise refusal(
+            "{sample_weight} must hold one number for each of the {n} points, in a 1D array; shape {shape} was given: "
+            "match it to the points.",
+            n=n_points,
+            shape=m.shape,
         )
     wrong = np.flatnonzero(~(np.isfinite(m) & (m > 0)))
     if wrong.size:
-        raise ValueError(
-            Sentence(
-                "{sample_weight} says how many points a row stands for, which must be above zero and finite; {value} was "
-                "given, first at row {row}: leave out points that do not count.",
-                value=float(m[wrong[0]]),
-                row=int(wrong[0]),
-            )
+        raise refusal(
+            "{sample_weight} says how many points a row stands for, which must be above zero and finite; {value} was "
+            "given, first at row {row}: leave out points that do not count.",
+            value=float(m[wrong[0]]),
+            row=int(wrong[0]),
         )
     if m.sum() < _FEWEST:
-        raise ValueError(
-            Sentence(
-                "{sample_weight} says how many points each row stands for; the weights of {n} rows sum to {total:.3g}: "
-                "multiply them, so that their mean is about 1.",
-                n=n_points,
-                total=m.sum(),
-            )
+        raise refusal(
+            "{sample_weight} says how many points each row stands for; the weights of {n} rows sum to {total:.3g}: "
+            "multiply them, so that their mean is about 1.",
+            n=n_points,
+            total=m.sum(),
         )
     return None if np.all(m == 1.0) else m
 

@@ -33,7 +33,7 @@ from .multiplicity import weights_at
 from .points import as_points, host_array
 from .search import Curve, choose, minima_of
 from .search_range import locality_bound
-from .sentences import Sentence
+from .sentences import Sentence, refusal
 from .specification import GraphSpec
 from .threads import thread_count
 from .validation import check_choice, check_n_sample, check_number, check_random_state
@@ -204,13 +204,11 @@ def resolve_scale(X: Any, local_scale: Any, *, random_state: Any = None, n_jobs:
         )
     rho = np.asarray(host_array(local_scale.rho), dtype=float)
     if rho.shape != (len(points),) or not (np.isfinite(rho).all() and (rho > 0).all()):
-        raise ValueError(
-            Sentence(
-                "{local_scale} must hold one positive finite number for each of the {n} points; shape {shape} was given: "
-                "match it to the points.",
-                n=len(points),
-                shape=rho.shape,
-            )
+        raise refusal(
+            "{local_scale} must hold one positive finite number for each of the {n} points; shape {shape} was given: "
+            "match it to the points.",
+            n=len(points),
+            shape=rho.shape,
         )
     check_number("the dimension of a LocalScale", local_scale.intrinsic_dim, low=0, open_low=True)
     return LocalScale(rho, float(local_scale.intrinsic_dim))

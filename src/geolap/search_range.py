@@ -6,7 +6,7 @@ from .engines import Engine
 from .multiplicity import own_weight, quantile_of, weights_at
 from .points import spread_rows
 from .search import log_grid
-from .sentences import Sentence
+from .sentences import refusal
 
 __all__ = ["falls_apart", "locality_bound", "search_grid"]
 
@@ -35,11 +35,9 @@ def search_grid(engine: Engine, nearest: np.ndarray, n_points: float, weights: n
     joined = np.isfinite(nearest)
     nearest = nearest[joined]
     if not nearest.size:
-        raise ValueError(
-            Sentence(
-                "Some points must have a neighbor at another place; all that are joined are duplicates: remove duplicates, "
-                "or raise {n_neighbors} above their number."
-            )
+        raise refusal(
+            "Some points must have a neighbor at another place; all that are joined are duplicates: remove duplicates, "
+            "or raise {n_neighbors} above their number."
         )
     low = quantile_of(nearest, _NOT_ISOLATED, weights_at(weights, joined)) / np.sqrt(np.log(n_points / _ISOLATED))
     high = engine.mean_distance()

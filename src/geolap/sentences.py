@@ -7,7 +7,7 @@ is read.  A `Sentence` is a string with the names of Python, and remembers what 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-__all__ = ["Remark", "Sentence", "python_name"]
+__all__ = ["Remark", "Sentence", "python_name", "refusal"]
 
 
 class Sentence(str):
@@ -41,6 +41,11 @@ class Sentence(str):
     def named(self, name: Callable[[str, str | None], str]) -> str:
         """The message with parameters as ``name(parameter, value or None)`` writes them."""
         return self.template.format_map(_Words(self.values, name))
+
+
+def refusal(template: str, /, **values: object) -> ValueError:
+    """The error that tells a `Sentence`."""
+    return ValueError(Sentence(template, **values))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from scipy import sparse
 from .choices import ENGINES
 from .distances import Metric, checked_metric
 from .laplacian import LocalScale
-from .sentences import Sentence
+from .sentences import refusal
 from .threads import thread_count
 from .validation import check_choice, check_number
 
@@ -105,23 +105,19 @@ class FullSpec(GraphSpec):
         else:
             check_number("n_edges", self.n_edges, Integral, low=1)
             if self.n_neighbors is not None or self.neighbors is not None or self.metric == "precomputed":
-                raise ValueError(
-                    Sentence(
-                        "Pairs are thinned where all within reach count; {n_edges} = {n} was given with {n_neighbors}, "
-                        "neighbors or metric='precomputed', which say which pairs count: leave out one of them.",
-                        n=self.n_edges,
-                    )
+                raise refusal(
+                    "Pairs are thinned where all within reach count; {n_edges} = {n} was given with {n_neighbors}, "
+                    "neighbors or metric='precomputed', which say which pairs count: leave out one of them.",
+                    n=self.n_edges,
                 )
         thread_count(self.n_jobs)
         if self.exact and self.engine == "cells":
             raise ValueError("exact=True needs an engine that visits all pairs; 'cells' does not: use engine='auto'.")
         if self.n_neighbors is not None and self.neighbors is not None:
-            raise ValueError(
-                Sentence(
-                    "Either {n_neighbors} or neighbors says which pairs count; both {n_neighbors} = {k} and neighbors were "
-                    "given: leave out one of them.",
-                    k=self.n_neighbors,
-                )
+            raise refusal(
+                "Either {n_neighbors} or neighbors says which pairs count; both {n_neighbors} = {k} and neighbors were "
+                "given: leave out one of them.",
+                k=self.n_neighbors,
             )
 
 

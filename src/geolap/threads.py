@@ -23,7 +23,7 @@ from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
 from .progress import steps
-from .sentences import Sentence
+from .sentences import refusal
 
 __all__ = ["Scratch", "beside", "checkpoint", "heard", "in_order", "one_blas_thread", "thread_count"]
 
@@ -40,11 +40,9 @@ def thread_count(n_jobs: int | None) -> int:
     """
     whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
     if n_jobs is not None and not (whole and 0 < abs(n_jobs) <= _MOST_JOBS):
-        raise ValueError(
-            Sentence(
-                "{n_jobs} must be a whole number of at least 1; {value!r} was given: choose one, or -1 for every core.",
-                value=n_jobs,
-            )
+        raise refusal(
+            "{n_jobs} must be a whole number of at least 1; {value!r} was given: choose one, or -1 for every core.",
+            value=n_jobs,
         )
     if n_jobs is not None and n_jobs > 0:
         return int(n_jobs)

@@ -14,7 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state as random_state_of
 
 from .points import Points, host_array
-from .sentences import Sentence
+from .sentences import refusal
 
 __all__ = [
     "check_bandwidths",
@@ -44,13 +44,11 @@ def check_working_dim(working_dim: Any, points: Points) -> int:
         ),
     ):
         if not holds:
-            raise ValueError(
-                Sentence(
-                    "{working_dim} must be {must}; {given} was given for {found}: lower it (1 is the most stable choice).",
-                    must=must,
-                    given=working_dim,
-                    found=found,
-                )
+            raise refusal(
+                "{working_dim} must be {must}; {given} was given for {found}: lower it (1 is the most stable choice).",
+                must=must,
+                given=working_dim,
+                found=found,
             )
     return int(working_dim)
 
@@ -82,13 +80,11 @@ def check_number(
     if not good or (open_low and value == low):
         noun = "a whole number" if kind is Integral else "a number"
         limits = f"{'above' if open_low else 'of at least'} {low}" + (f" and at most {high}" if np.isfinite(high) else "")
-        raise ValueError(
-            Sentence(
-                _subject(name) + " must be {noun} {limits}; {value!r} was given: choose one in that range.",
-                noun=noun,
-                limits=limits,
-                value=value,
-            )
+        raise refusal(
+            _subject(name) + " must be {noun} {limits}; {value!r} was given: choose one in that range.",
+            noun=noun,
+            limits=limits,
+            value=value,
         )
     return value
 
@@ -98,12 +94,10 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
     try:
         return random_state_of(random_state)
     except (TypeError, ValueError):
-        raise ValueError(
-            Sentence(
-                "{random_state} must be None, a whole number from 0 to 4294967295 or a RandomState; {value!r} was given: "
-                "choose one.",
-                value=random_state,
-            )
+        raise refusal(
+            "{random_state} must be None, a whole number from 0 to 4294967295 or a RandomState; {value!r} was given: "
+            "choose one.",
+            value=random_state,
         ) from None
 
 
@@ -111,9 +105,7 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> Any:
     """One of a few words."""
     if value not in choices:
         words = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(
-            Sentence(_subject(name) + " must be one of {words}; {value!r} was given: choose one.", words=words, value=value)
-        )
+        raise refusal(_subject(name) + " must be one of {words}; {value!r} was given: choose one.", words=words, value=value)
     return value
 
 
@@ -130,13 +122,11 @@ def check_sample(sample: Any, n_points: int) -> np.ndarray:
     if indices.dtype.kind == "b" and indices.shape == (n_points,):
         indices = np.flatnonzero(indices)
     if indices.ndim != 1 or indices.size == 0 or indices.dtype.kind not in "iu":
-        raise ValueError(
-            Sentence(
-                "sample must be a 1-D sequence of row indices; shape {shape} and dtype {dtype} were given: pass integers, "
-                "or {n_sample} for random points.",
-                shape=indices.shape,
-                dtype=indices.dtype,
-            )
+        raise refusal(
+            "sample must be a 1-D sequence of row indices; shape {shape} and dtype {dtype} were given: pass integers, "
+            "or {n_sample} for random points.",
+            shape=indices.shape,
+            dtype=indices.dtype,
         )
     if indices.min() < 0 or indices.max() >= n_points:
         raise ValueError(

@@ -29,7 +29,7 @@ from ..points import Points, chunks_of, host_array, is_chunked, on_device
 from ..progress import Spoken, say
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
 from ..selectors import METHODS, BandwidthSelector, resolve_bandwidth
-from ..sentences import Sentence
+from ..sentences import Sentence, refusal
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
 from .chunked import answers
@@ -216,12 +216,10 @@ class GraphEstimator(Spoken, BaseEstimator):
         }
         wrong = ", ".join(f"{{{name}}}" for name, here in given.items() if here)
         if wrong:
-            raise ValueError(
-                Sentence(
-                    "A dask array or a large file stays where it is: landmarks, joined with all others in reach at a "
-                    f"bandwidth that is given or chosen by gc, carry the graph; {wrong} was given: leave it out, or pass "
-                    "X.compute() or np.array(X) if that fits in memory."
-                )
+            raise refusal(
+                "A dask array or a large file stays where it is: landmarks, joined with all others in reach at a "
+                f"bandwidth that is given or chosen by gc, carry the graph; {wrong} was given: leave it out, or pass "
+                "X.compute() or np.array(X) if that fits in memory."
             )
 
     def _says_which_pairs(self, data: Points) -> bool:
@@ -431,22 +429,18 @@ def check_landmarks(n_landmarks: Any, n_points: int) -> None:
     """A number of landmarks that so many points can have."""
     check_number("n_landmarks", n_landmarks, Integral, low=3)
     if n_landmarks > n_points:
-        raise ValueError(
-            Sentence(
-                "{n_landmarks} must be at most the number of points; {given} was given for {n} points: lower it.",
-                given=n_landmarks,
-                n=n_points,
-            )
+        raise refusal(
+            "{n_landmarks} must be at most the number of points; {given} was given for {n} points: lower it.",
+            given=n_landmarks,
+            n=n_points,
         )
 
 
 def _check_joined(data: Points, spec: FullSpec) -> None:
     """Landmarks are joined with all others."""
     if spec.metric == "precomputed" or not data.whole or spec.n_neighbors is not None or spec.neighbors is not None:
-        raise ValueError(
-            Sentence(
-                "Landmarks are joined with all landmarks within reach at a bandwidth for all points; {n_landmarks} was "
-                "given with metric='precomputed', many sparse features or another metric of many points, {n_neighbors} or "
-                "neighbors: leave out one of them."
-            )
+        raise refusal(
+            "Landmarks are joined with all landmarks within reach at a bandwidth for all points; {n_landmarks} was "
+            "given with metric='precomputed', many sparse features or another metric of many points, {n_neighbors} or "
+            "neighbors: leave out one of them."
         )

@@ -52,7 +52,7 @@ from ..multiplicity import counts_of
 from ..points import Points, chunks_of, host_array, on_device
 from ..selection import Told
 from ..selectors import BandwidthSelector
-from ..sentences import Sentence
+from ..sentences import Sentence, refusal
 from ..shown import Plotted
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..threads import one_blas_thread
@@ -192,12 +192,10 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         data, landmarks, place = self._merged(data, drawn)
         n = data.shape[0]
         if self.n_clusters is not None and self.n_clusters > n:
-            raise ValueError(
-                Sentence(
-                    "{n_clusters} must be at most the number of different points; {given} was given for {n}: lower it.",
-                    given=self.n_clusters,
-                    n=n,
-                )
+            raise refusal(
+                "{n_clusters} must be at most the number of different points; {given} was given for {n}: lower it.",
+                given=self.n_clusters,
+                n=n,
             )
         y = y if y is None or landmarks is None else host_array(y)[landmarks]
         built = replace(self._build(data, y), landmarks=landmarks)
@@ -246,11 +244,9 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         if self.n_landmarks is None and chunks_of(X) is None:
             return self._data(X, sample_weight), None
         if self.metric == "precomputed":
-            raise ValueError(
-                Sentence(
-                    "Landmarks are points with features; {n_landmarks}, a dask array or a large file was given with "
-                    "metric='precomputed': leave out one of them, or pass distances in memory."
-                )
+            raise refusal(
+                "Landmarks are points with features; {n_landmarks}, a dask array or a large file was given with "
+                "metric='precomputed': leave out one of them, or pass distances in memory."
             )
         data = points_of(X, keep_device=True, sample_weight=sample_weight)
         if self.n_landmarks is not None:

@@ -24,7 +24,7 @@ from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectr
 from ..points import Points, host_array, on_device
 from ..selection import UnresolvedWarning
 from ..selectors import BandwidthSelector
-from ..sentences import Sentence
+from ..sentences import Sentence, refusal
 from ..shown import Plotted
 from ..threads import beside, one_blas_thread
 from ..validation import check_choice, check_number
@@ -211,12 +211,10 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         if isinstance(self.n_components, str):  # "auto"
             return self._independent(built, components)
         if self.n_components >= graph.n_points:
-            raise ValueError(
-                Sentence(
-                    "{n_components} must be less than the number of points; {given} was given for {n} points: lower it.",
-                    given=self.n_components,
-                    n=graph.n_points,
-                )
+            raise refusal(
+                "{n_components} must be less than the number of points; {given} was given for {n} points: lower it.",
+                given=self.n_components,
+                n=graph.n_points,
             )
         spectrum = self._smoothest(built, self.n_components, components)
         if spectrum.n_components > 1 and self.disconnected != "separate" and built.has_coordinates:
@@ -250,13 +248,11 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         graph, told = built.kernel, known_dimension(built.selection)
         separate, n_components = self.disconnected == "separate", int(components.max()) + 1
         if n_components > _MOST_COMPONENTS and not separate:
-            raise ValueError(
-                Sentence(
-                    "Coordinates are chosen in a graph of at most {most} components; this one has {n}: use a larger "
-                    "bandwidth or more neighbors, remove outliers, or use {disconnected=separate}.",
-                    most=_MOST_COMPONENTS,
-                    n=n_components,
-                )
+            raise refusal(
+                "Coordinates are chosen in a graph of at most {most} components; this one has {n}: use a larger "
+                "bandwidth or more neighbors, remove outliers, or use {disconnected=separate}.",
+                most=_MOST_COMPONENTS,
+                n=n_components,
             )
         for m in _CANDIDATES:
             k = min(m if separate else m + n_components - 1, graph.n_points - 1)

@@ -19,7 +19,7 @@ from ..progress import aloud, say
 from ..search import Curve, choose, minima_of, resampled_interval
 from ..search_range import search_grid
 from ..selection import Selection
-from ..sentences import Sentence
+from ..sentences import refusal
 from ..shown import Plotted
 from ..specification import GraphSpec
 
@@ -103,12 +103,10 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
                 "those of the nearest are, or are stored: use GeometricConsistency or NeighborDistance, or fewer points."
             )
         if points.multiplicity is not None and not self.takes_weights:
-            raise ValueError(
-                Sentence(
-                    "{kind} counts neighbors one by one, which must have weights of 1; {sample_weight} was given: leave it "
-                    "out, or use another method, such as gc.",
-                    kind=type(self).__name__,
-                )
+            raise refusal(
+                "{kind} counts neighbors one by one, which must have weights of 1; {sample_weight} was given: leave it "
+                "out, or use another method, such as gc.",
+                kind=type(self).__name__,
             )
         found, n_sample = self.rule_alone(points, y), getattr(self, "n_sample", None)
         everyone = n_sample is None or n_sample >= len(points)
