@@ -7,35 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from ..choices import ENGINES, RULES
-from .options import (
-    Choice,
-    File,
-    Graph,
-    Labels,
-    Output,
-    PerPoint,
-    Plot,
-    Reading,
-    Report,
-    Selecting,
-    command,
-    count,
-    duration,
-    option,
-)
-from .preparing import (
-    check_labels_given,
-    check_outputs,
-    draw_map,
-    fitted,
-    local_scale_of,
-    read_points,
-    selector_for,
-    tell_cost,
-    warn_of_pairs,
-    write_columns,
-    write_page,
-)
+from . import preparing as prepare
+from .options import Graph, Reading, Selecting, argument, command, count, duration, option
 from .running import Answer, Run
 from .showing import described_graph, described_selection, grid, shown_graph, shown_remarks, shown_selection, shown_studies
 
@@ -56,6 +29,15 @@ _COMPONENTS = (
 )
 _READ_DIGITS = "from sklearn.datasets import load_digits\n\nX = load_digits().data"
 _METHODS = "Methods: " + ", ".join(f"{name} ({rule.words})" for name, rule in RULES.items()) + "."
+_STUDIES = ("figure1", "figure2", "figure3", "table1", "table2", "truth", "graphs", "all")
+
+# What several commands have.
+_FILE = argument("The data: rows are points. - is standard input.", metavar="FILE")
+_LABELS = option(None, "A column or array of the file, not used as a feature; classes for cv.", metavar="COLUMN")
+_BESIDE = "A column that is not used as a feature and is written beside "
+_PER_POINT = option(None, "Where to write: .csv, .tsv, .npz, .parquet; - is standard output.", "-o")
+_PLOT = option(None, "Draw the map: .png, .pdf or .svg.", metavar="OUT.png")
+_REPORT = option(None, "Write a page with curves, maps and explanations.", metavar="OUT.html")
 
 
 def _version(wanted: bool) -> None:
@@ -76,62 +58,56 @@ def _geolap(
 @command(app, epilog=_METHODS)
 def select(
     run: Run,
-    file: File,
     selecting: Selecting,
     reading: Reading,
-    labels: Labels = None,
-    n_neighbors: Annotated[int | None, option("For the graph of k nearest neighbors (gc).", min=1)] = None,
-    cutoff: Annotated[float | None, option("For weights that are zero beyond this many ε (gc).")] = None,
-    local_scale: Annotated[
-        str | None, option("For an ε that varies: with the distance to the k-th neighbor, or 'regional' (gc).")
-    ] = None,
-    output: Annotated[str | None, option("Write the curve: .csv, .npy, …", "--output", "-o")] = None,
-    report: Report = None,
+    file: str = _FILE,
+    labels: str | None = _LABELS,
+    n_neighbors: int | None = option(None, "For the graph of k nearest neighbors (gc).", min=1),
+    cutoff: float | None = option(None, "For weights that are zero beyond this many ε (gc)."),
+    local_scale: str | None = option(
+        None, "For an ε that varies: with the distance to the k-th neighbor, or 'regional' (gc)."
+    ),
+    output: str | None = option(None, "Write the curve: .csv, .npy, …", "-o"),
+    report: str | None = _REPORT,
 ) -> Answer:
     """Choose the kernel bandwidth ε of exp(−d²/ε²) for the points of a file."""
-    table = read_points(run, file, reading, labels, selecting, table=output, page=report)
-    graph = {"n_neighbors": n_neighbors, "cutoff": cutoff, "local_scale": local_scale_of(local_scale)}
-    selector = selector_for(run, selecting, table.labels, reading.metric, **graph)
-    tell_cost(run, table.points, selecting, reading.metric)
+    table = prepare.read_points(run, file, reading, labels, selecting, table=output, page=report)
+    graph = {"n_neighbors": n_neighbors, "cutoff": cutoff, "local_scale": prepare.local_scale_of(local_scale)}
+    selector = prepare.selector_for(run, selecting, table.labels, reading.metric, **graph)
+    prepare.tell_cost(run, table.points, selecting, reading.metric)
     selection = selector.fit(table.points, table.labels, table.weights).selection_
-    write_columns(run, output, {"bandwidth": selection.bandwidths, "score": selection.scores}, "curve")
-    write_page(run, report, table, reading, selection=selection if n_neighbors is local_scale is None else None)
+    prepare.write_columns(run, output, {"bandwidth": selection.bandwidths, "score": selection.scores}, "curve")
+    known = selection if n_neighbors is local_scale is None else None
+    prepare.write_page(run, report, table, reading, selection=known)
     return _selected(run, table, selection, output, varies=local_scale is not None)
 
 
 @command(app, epilog=_METHODS)
 def compare(
     run: Run,
-    file: File,
     reading: Reading,
-    methods: Annotated[
-        list[str] | None, Choice(RULES), option("Rules to run; all that can by default. May be repeated.", "--method", "-m")
-    ] = None,
-    labels: Labels = None,
-    engine: Annotated[str, Choice(ENGINES), option("What sums over the points (gc).", show_default=True)] = "auto",
-    output: Annotated[str | None, option("Write the table: .csv, .tsv, .parquet, …", "--output", "-o")] = None,
-    report: Report = None,
+    file: str = _FILE,
+    methods: list[str] | None = option(
+        None, "Rules to run; all that can by default. May be repeated.", "--method", "-m", choices=RULES
+    ),
+    labels: str | None = _LABELS,
+    engine: str = option("auto", "What sums over the points (gc).", choices=ENGINES, show_default=True),
+    output: str | None = option(None, "Write the table: .csv, .tsv, .parquet, …", "-o"),
+    report: str | None = _REPORT,
 ) -> Answer:
     """Run all rules for a bandwidth side by side."""
-    check_labels_given(methods or (), labels)
-    table = read_points(run, file, reading, labels, table=output, page=report)
-    tell_cost(run, table.points, Selecting(engine=engine), reading.metric)
-    warn_of_pairs(run, len(table.points), methods)
+    prepare.check_labels_given(methods or (), labels)
+    table = prepare.read_points(run, file, reading, labels, table=output, page=report)
+    prepare.tell_cost(run, table.points, Selecting(engine=engine), reading.metric)
+    prepare.warn_of_pairs(run, len(table.points), methods)
     from ..selectors.comparison import COLUMNS, compare_bandwidths
 
-    comparison = compare_bandwidths(
-        table.points,
-        methods or None,
-        y=table.labels,
-        sample_weight=table.weights,
-        random_state=run.seed,
-        engine=engine,
-        metric=reading.metric,
-        n_jobs=run.n_jobs,
-    )
+    given: dict[str, Any] = {"y": table.labels, "sample_weight": table.weights, "metric": reading.metric}
+    given |= {"engine": engine, "random_state": run.seed, "n_jobs": run.n_jobs}
+    comparison = compare_bandwidths(table.points, methods or None, **given)
     rows = comparison.as_dicts()
-    write_columns(run, output, {key: [row[key] for row in rows] for key in rows[0]}, "table")
-    write_page(run, report, table, reading, comparison=comparison)
+    prepare.write_columns(run, output, {key: [row[key] for row in rows] for key in rows[0]}, "table")
+    prepare.write_page(run, report, table, reading, comparison=comparison)
     return Answer(
         {"rows": rows, "agreement": comparison.agreement()},
         [grid(COLUMNS, comparison.words(), words=("method", "interval", "status")), comparison.conclusion(), _COMPONENTS],
@@ -144,45 +120,41 @@ def compare(
 @command(app, epilog=_METHODS)
 def embed(
     run: Run,
-    file: File,
-    output: Output,
     selecting: Selecting,
     graph: Graph,
     reading: Reading,
-    n_components: Annotated[
-        str, option("Coordinates of the map: a number, or auto; 2 by default.", "--n-components", "-d", parser=count)
-    ] = "2",
-    diffusion: Annotated[bool, option("A diffusion map instead of an eigenmap.", "--diffusion")] = False,
-    diffusion_time: Annotated[
-        str | None, option("Steps of diffusion: a number, or auto; 1 by default.", parser=duration)
-    ] = None,
-    disconnected: Annotated[
-        str,
-        Choice(("warn", "error", "separate")),
-        option("If the graph falls apart: warn, refuse, or map each component.", show_default=True),
-    ] = "warn",
-    n_landmarks: Annotated[int | None, option("Number of points that carry the graph; all by default.", min=3)] = None,
-    labels: Annotated[
-        str | None, option("A column that is not used as a feature and is written beside the map.", metavar="COLUMN")
-    ] = None,
-    plot: Plot = None,
-    report: Report = None,
+    file: str = _FILE,
+    output: str = option(..., "Where to write: .csv, .tsv, .npy, .npz, .parquet; - is standard output.", "-o"),
+    n_components: str = option("2", "Coordinates of the map: a number, or auto; 2 by default.", "-d", parser=count),
+    diffusion: bool = option(False, "A diffusion map instead of an eigenmap."),
+    diffusion_time: str | None = option(None, "Steps of diffusion: a number, or auto; 1 by default.", parser=duration),
+    disconnected: str = option(
+        "warn",
+        "If the graph falls apart: warn, refuse, or map each component.",
+        choices=("warn", "error", "separate"),
+        show_default=True,
+    ),
+    n_landmarks: int | None = option(None, "Number of points that carry the graph; all by default.", min=3),
+    labels: str | None = option(None, f"{_BESIDE}the map.", metavar="COLUMN"),
+    plot: str | None = _PLOT,
+    report: str | None = _REPORT,
 ) -> Answer:
     """Map the points to a few coordinates: a Laplacian eigenmap, or a diffusion map."""
     if diffusion_time is not None and not diffusion:
         raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
-    table = read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
+    table = prepare.read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
     from ..estimators.maps import DiffusionMap, LaplacianEigenmap
     from ..points import host_array
 
     own: dict[str, Any] = {"n_components": n_components, "disconnected": disconnected, "n_landmarks": n_landmarks}
     if diffusion_time is not None:
         own["diffusion_time"] = diffusion_time
-    mapping = fitted(run, DiffusionMap if diffusion else LaplacianEigenmap, table, selecting, graph, reading, **own)
+    kind = DiffusionMap if diffusion else LaplacianEigenmap
+    mapping = prepare.fitted(run, kind, table, selecting, graph, reading, **own)
     coordinates = {f"x{k + 1}": column for k, column in enumerate(host_array(mapping.embedding_).T)}
-    write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})
-    draw_map(run, plot, mapping, labels=table.labels)
-    write_page(run, report, table, reading, selection=_of_all_pairs(mapping))
+    prepare.write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})
+    prepare.draw_map(run, plot, mapping, labels=table.labels)
+    prepare.write_page(run, report, table, reading, mapping)
     chosen: tuple[str, ...] = () if mapping.independence_ is None else mapping.independence_.reasons
     result = {
         "n_components": len(coordinates),
@@ -200,39 +172,33 @@ def embed(
 @command(app, epilog=_METHODS)
 def cluster(
     run: Run,
-    file: File,
     selecting: Selecting,
     graph: Graph,
     reading: Reading,
-    n_clusters: Annotated[
-        int | None, option("How many; by default as many as stand out.", "--n-clusters", "-k", min=1)
-    ] = None,
-    min_share: Annotated[
-        float, option("What a cluster must hold, as a share of points per cluster.", min=0, max=1, show_default=True)
-    ] = 0.1,
-    max_clusters: Annotated[int, option("The most to look for without --n-clusters.", min=2, show_default=True)] = 15,
-    labels: Annotated[
-        str | None, option("A column that is not used as a feature and is written beside the clusters.", metavar="COLUMN")
-    ] = None,
-    output: PerPoint = None,
-    plot: Plot = None,
-    report: Report = None,
+    file: str = _FILE,
+    n_clusters: int | None = option(None, "How many; by default as many as stand out.", "-k", min=1),
+    min_share: float = option(
+        0.1, "What a cluster must hold, as a share of points per cluster.", min=0, max=1, show_default=True
+    ),
+    max_clusters: int = option(15, "The most to look for without --n-clusters.", min=2, show_default=True),
+    labels: str | None = option(None, f"{_BESIDE}the clusters.", metavar="COLUMN"),
+    output: str | None = _PER_POINT,
+    plot: str | None = _PLOT,
+    report: str | None = _REPORT,
 ) -> Answer:
     """Divide the points into clusters, and say how many there are."""
-    table = read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
+    table = prepare.read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
     import numpy as np
 
-    from ..estimators.base import graph_in_words
     from ..estimators.clusters import LaplacianClustering
     from ..points import host_array
 
     own = {"n_clusters": n_clusters, "min_share": min_share, "max_clusters": max_clusters}
-    clustering = fitted(run, LaplacianClustering, table, selecting, graph, reading, **own)
+    clustering = prepare.fitted(run, LaplacianClustering, table, selecting, graph, reading, **own)
     found = host_array(clustering.labels_)
-    write_columns(run, output, {**_beside(table, labels, ["cluster"]), "cluster": found})
-    draw_map(run, plot, clustering)
-    page = replace(table, labels=found)
-    write_page(run, report, page, reading, selection=_of_all_pairs(clustering), clustering=clustering)
+    prepare.write_columns(run, output, {**_beside(table, labels, ["cluster"]), "cluster": found})
+    prepare.draw_map(run, plot, clustering)
+    prepare.write_page(run, report, replace(table, labels=found), reading, clustering, clustering=clustering)
     sizes = np.bincount(found).tolist()
     status = clustering.status_.value.named(run.named)
     result = {
@@ -247,7 +213,6 @@ def cluster(
     shown = [grid(("cluster", "points"), enumerate(sizes), words=("cluster",)), status]
     if clustering.n_outliers_:
         shown.append(f"Outliers that joined the clusters of their neighbors: {clustering.n_outliers_}.")
-    shown += [f"Bandwidth {clustering.bandwidth_:.4g}.", graph_in_words(clustering), *shown_remarks(run, clustering)]
     hint = "The cluster of every point: add -o clusters.csv."
     return _of_every_point(run, table, clustering, output, result, {"labels": found}, shown, hint)
 
@@ -255,30 +220,29 @@ def cluster(
 @command(app, epilog=_METHODS)
 def classify(
     run: Run,
-    file: File,
-    labels: Annotated[str, option("The column, or array of the file, with classes; empty where unknown.", metavar="COLUMN")],
     selecting: Selecting,
     graph: Graph,
     reading: Reading,
-    output: PerPoint = None,
-    report: Report = None,
+    file: str = _FILE,
+    labels: str = option(..., "The column, or array of the file, with classes; empty where unknown.", metavar="COLUMN"),
+    output: str | None = _PER_POINT,
+    report: str | None = _REPORT,
 ) -> Answer:
     """Classify all points from the labels of a few."""
-    table = read_points(run, file, reading, labels, table=output, page=report)
+    table = prepare.read_points(run, file, reading, labels, table=output, page=report)
     import numpy as np
 
-    from ..estimators.base import graph_in_words
     from ..estimators.labels import LaplacianClassifier
     from ..validation import check_labels
 
-    classifier = fitted(run, LaplacianClassifier, table, selecting, graph, reading)
+    classifier = prepare.fitted(run, LaplacianClassifier, table, selecting, graph, reading)
     found, given = classifier.transduction_, check_labels(table.labels, len(table.points))[1]
     probability = classifier.predict_proba(table.points)
     likely = np.where(given, 1.0, probability[np.arange(len(found)), np.searchsorted(classifier.classes_, found)])
     known = np.array(table.labels, object)
     known[~given] = None
-    write_columns(run, output, {**_beside(table), "given": known, "class": found, "probability": likely})
-    write_page(run, report, replace(table, labels=found), reading, selection=_of_all_pairs(classifier))
+    prepare.write_columns(run, output, {**_beside(table), "given": known, "class": found, "probability": likely})
+    prepare.write_page(run, report, replace(table, labels=found), reading, classifier)
     counts = [(name, int((found[given] == name).sum()), int((found[~given] == name).sum())) for name in classifier.classes_]
     result = {
         "n_labeled": int(given.sum()),
@@ -286,10 +250,9 @@ def classify(
         "n_unreached": classifier.n_unreached_,
         "classes": [dict(zip(("class", "given", "found"), row, strict=True)) for row in counts],
     }
-    shown = [grid(("class", "given", "found"), counts, words=("class",)), f"Bandwidth {classifier.bandwidth_:.4g}."]
+    shown = [grid(("class", "given", "found"), counts, words=("class",))]
     if classifier.selection_ is not None:
         shown.append(classifier.selection_.status_text.named(run.named))
-    shown += [graph_in_words(classifier), *shown_remarks(run, classifier)]
     if given.all():
         shown.append("Every point has its class already: nothing was left to classify.")
     columns, hint = {"transduction": found, "probability": likely}, "The class of every point: add -o classes.csv."
@@ -299,28 +262,26 @@ def classify(
 @command(app, epilog=_METHODS)
 def laplacian(
     run: Run,
-    file: File,
-    output: Annotated[
-        str, option("Where to write: .npz (scipy.sparse.load_npz), .npy in full, .mtx as text.", "--output", "-o")
-    ],
     selecting: Selecting,
     graph: Graph,
     reading: Reading,
-    labels: Labels = None,
-    normalization: Annotated[
-        str, Choice(("random_walk", "symmetric", "unnormalized")), option("Which Laplacian.", show_default=True)
-    ] = "random_walk",
-    report: Report = None,
+    file: str = _FILE,
+    output: str = option(..., "Where to write: .npz (scipy.sparse.load_npz), .npy in full, .mtx as text.", "-o"),
+    labels: str | None = _LABELS,
+    normalization: str = option(
+        "random_walk", "Which Laplacian.", choices=("random_walk", "symmetric", "unnormalized"), show_default=True
+    ),
+    report: str | None = _REPORT,
 ) -> Answer:
     """Write the graph Laplacian, which tends to the Laplace–Beltrami operator."""
-    table = read_points(run, file, reading, labels, selecting, matrix=output, page=report)
+    table = prepare.read_points(run, file, reading, labels, selecting, matrix=output, page=report)
     from ..estimators.laplacian import GraphLaplacian
     from ..files import write_matrix
 
-    estimator = fitted(run, GraphLaplacian, table, selecting, graph, reading, normalization=normalization)
+    estimator = prepare.fitted(run, GraphLaplacian, table, selecting, graph, reading, normalization=normalization)
     L = estimator.laplacian_
     write_matrix(output, L, bandwidth=estimator.bandwidth_, degrees=estimator.degrees_)
-    write_page(run, report, table, reading, selection=_of_all_pairs(estimator))
+    prepare.write_page(run, report, table, reading, estimator)
     nonzeros = int(L.nnz if hasattr(L, "nnz") else L.size)
     return _written(run, table, estimator, output, {"shape": L.shape, "nonzeros": nonzeros}, f"{nonzeros} entries")
 
@@ -328,13 +289,9 @@ def laplacian(
 @command(app)
 def reproduce(
     run: Run,
-    what: Annotated[
-        str,
-        Choice(("figure1", "figure2", "figure3", "table1", "table2", "truth", "graphs", "all")),
-        typer.Argument(help="Which figure or table of the paper."),
-    ],
-    quick: Annotated[bool, option("Fewer and smaller samples: three minutes for all, not an hour.", "--quick")] = False,
-    output: Annotated[str | None, option("The folder to write to.", "--output", "-o")] = None,
+    what: str = argument("Which figure or table of the paper.", choices=_STUDIES),
+    quick: bool = option(False, "Fewer and smaller samples: three minutes for all, not an hour."),
+    output: str | None = option(None, "The folder to write to.", "-o"),
 ) -> Answer:
     """Compute figures and tables of the paper anew."""
     if run.n_jobs is not None:
@@ -350,13 +307,11 @@ def reproduce(
 @command(app)
 def demo(
     run: Run,
-    output: Annotated[
-        str | None, option("Write the data as well: .csv, to try other commands on.", "--output", "-o")
-    ] = None,
-    report: Report = None,
+    output: str | None = option(None, "Write the data as well: .csv, to try other commands on.", "-o"),
+    report: str | None = _REPORT,
 ) -> Answer:
     """Choose a bandwidth for scikit-learn's handwritten digits."""
-    check_outputs(run, None, table=output, page=report)
+    prepare.check_outputs(run, None, table=output, page=report)
     from sklearn.datasets import load_digits
 
     from ..files import Table
@@ -366,8 +321,8 @@ def demo(
     names = tuple(digits.feature_names)
     table = Table(digits.data, names, None, digits.target, (), "'digits'", "scikit-learn", code=_READ_DIGITS)
     selection = GeometricConsistency(random_state=run.seed, n_jobs=run.n_jobs).fit(table.points).selection_
-    write_columns(run, output, {**dict(zip(names, digits.data.T, strict=True)), "digit": digits.target}, "data")
-    write_page(run, report, table, selection=selection)
+    prepare.write_columns(run, output, {**dict(zip(names, digits.data.T, strict=True)), "digit": digits.target}, "data")
+    prepare.write_page(run, report, table, selection=selection)
     data = output or "digits.csv"
     lines = [f"geolap compare {data} --drop digit", f"geolap embed {data} --labels digit -o map.csv"]
     if output is None:
@@ -393,16 +348,13 @@ def _of_every_point(
     run: Run, table: Any, estimator: Any, output: str | None, result: dict, found: dict, shown: list[Any], hint: str
 ) -> Answer:
     """The answer of a command that ``found`` something for every point, of which the first is what was asked for."""
+    from ..estimators.base import graph_in_words
+
     result = {"output": output, **result, **described_graph(run, estimator), **({} if output else found)}
+    shown += [f"Bandwidth {estimator.bandwidth_:.4g}.", graph_in_words(estimator), *shown_remarks(run, estimator)]
     shown.append(f"Written to {output}." if output else hint)
     plain = None if output else "\n".join(map(str, next(iter(found.values()))))
     return Answer(result, shown, plain, table, estimator.selection_, output)
-
-
-def _of_all_pairs(estimator: Any) -> Any:
-    """The selection of an estimator, for a report; None, so that one is made, if it was not for all pairs at one ε."""
-    alone = estimator.n_neighbors_ is None and estimator.graph_.scale is None
-    return estimator.selection_ if alone else None
 
 
 def _beside(table: Any, labels: str | None = None, taken: Iterable[str] = ()) -> dict[str, Any]:

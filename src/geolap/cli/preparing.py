@@ -57,10 +57,14 @@ def write_columns(run: Run, output: str | None, columns: dict[str, Any], what: s
         run.note(f"The {what} is in {output}.")
 
 
-def write_page(run: Run, output: str | None, table: "Table", reading: Reading | None = None, **results: Any) -> None:
-    """Write a report on the points, if that was asked for."""
+def write_page(
+    run: Run, output: str | None, table: "Table", reading: Reading | None = None, estimator: Any = None, **results: Any
+) -> None:
+    """Write a report on the points, if that was asked for, about the bandwidth of an estimator if it is for all pairs."""
     if output is None:
         return
+    if estimator is not None and estimator.n_neighbors_ is None and estimator.graph_.scale is None:
+        results["selection"] = estimator.selection_
     from ..display.report import write_report
     from ..distances import points_of
     from ..files import replaced_file

@@ -17,7 +17,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -27,11 +27,10 @@ if TYPE_CHECKING:
     from ..files import Table
     from ..selection import Selection
 
-__all__ = ["Answer", "Exit", "Run", "Running", "on_interrupt", "printable"]
+__all__ = ["Answer", "Exit", "Run", "on_interrupt", "printable"]
 
 # Requests to end, by signals.
 _ended: list["Exit"] = []
-_PANEL: dict[str, Any] = {"rich_help_panel": "Running"}
 # Parameters whose options are called otherwise.
 _OTHER_NAMES = {"random_state": "seed", "sample_weight": "weights"}
 
@@ -48,43 +47,15 @@ class Exit(IntEnum):
 
 
 @dataclass(frozen=True)
-class Running:
-    """How the command runs."""
-
-    seed: Annotated[int, typer.Option(help="Of random choices.", min=0, max=2**32 - 1, **_PANEL)] = 0
-    n_jobs: Annotated[int | None, typer.Option(help="Threads; by default every core.", show_default=False, **_PANEL)] = None
-    json: Annotated[bool, typer.Option("--json", help="One JSON document on standard output.", **_PANEL)] = False
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what is being done.", **_PANEL)] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The bare result, without notes and warnings.", **_PANEL)] = (
-        False
-    )
-
-
-@dataclass(frozen=True)
 class Answer:
-    """What a command has found.
+    """What a command has found."""
 
-    Attributes
-    ----------
-    result : dict
-        For machines.
-    shown : iterable
-        For people: lines, and tables of rich.
-    plain : str or None
-        All that is printed if quiet.
-    table : Table or None
-        What was read.
-    selection : Selection or None
-    output : str or None
-        Where the result was written; nothing is added where that is standard output.
-    """
-
-    result: dict[str, Any]
-    shown: Iterable[Any]
-    plain: str | None = None
-    table: "Table | None" = None
+    result: dict[str, Any]  # for machines
+    shown: Iterable[Any]  # for people: lines, and tables of rich
+    plain: str | None = None  # all that is printed if quiet
+    table: "Table | None" = None  # what was read
     selection: "Selection | None" = None
-    output: str | None = None
+    output: str | None = None  # where the result was written; nothing is added where that is standard output
 
 
 @contextmanager
@@ -131,26 +102,26 @@ def _leave(code: Exit) -> NoReturn:
 
 
 class Run:
-    """One run of a command.
+    """One run of a command, whose ``options``, click's parameters, tell how its parameters are written."""
 
-    Parameters
-    ----------
-    command : str
-    running : Running
-    options : iterable of click's parameters
-        Of the command: how its parameters are written.
-    """
-
-    def __init__(self, command: str, running: Running | None = None, options: Iterable[Any] = ()) -> None:
-        running = Running() if running is None else running
-        self.command, self.seed, self.n_jobs = command, running.seed, running.n_jobs
-        self.as_json, self.quiet = running.json, running.quiet
+    def __init__(
+        self,
+        command: str,
+        options: Iterable[Any] = (),
+        *,
+        seed: int = 0,
+        n_jobs: int | None = None,
+        json: bool = False,
+        verbose: bool = False,
+        quiet: bool = False,
+    ) -> None:
+        self.command, self.seed, self.n_jobs, self.as_json = command, seed, n_jobs, json
+        self.verbose, self.quiet = verbose, quiet
         self.warnings: list[str] = []
         self.columns: tuple[str, ...] | None = None  # of the table that is read
         self._start = time.perf_counter()
         written = {option.name: [*option.opts, *option.secondary_opts] for option in options}
         self._options = {name: way for name, ways in written.items() for way in reversed(ways) if way.startswith("--")}
-        self.verbose = running.verbose
 
     def named(self, parameter: str, value: str | None = None) -> str:
         """A parameter, or a parameter at a value, as it is written in the shell; as in Python where it is no option."""
