@@ -3,18 +3,20 @@
 import logging
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import wraps
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeGuard, TypeVar
+from operator import attrgetter
+from typing import Any, ClassVar, Generic, Self, TypeGuard, TypeVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..calibration import Calibration
 from ..choices import WITH_COORDINATES
@@ -32,24 +34,26 @@ from ..selectors import METHODS, BandwidthSelector, resolve_bandwidth
 from ..sentences import Sentence, refusal
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
-from .chunked import answers
 
 __all__ = [
     "DENSITY",
     "NEAREST",
     "NEIGHBORS",
     "GraphEstimator",
+    "Read",
     "by_consistency",
     "carriers",
     "check_landmarks",
     "documented",
     "graph_in_words",
+    "in_chunks",
     "near_alone",
     "nearest_among",
     "piled",
 ]
 
 _Class = TypeVar("_Class", bound=type)
+_Value = TypeVar("_Value")
 _log = logging.getLogger(__name__)
 
 # The graph where one ε̂ does not suit all of the data: neighbors, the one whose distance is the local scale, and λ.
@@ -126,6 +130,29 @@ def documented(cls: _Class, **texts: str) -> _Class:
     return cls
 
 
+class Read(property, Generic[_Value]):
+    """An attribute of a fitted estimator: what is found at that path in what ``fit`` keeps."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(attrgetter(path))
+        self.__doc__ = None
+
+    def __get__(self, instance: Any, owner: type | None = None) -> _Value:  # type: ignore[override]
+        return super().__get__(instance, owner)
+
+
+def in_chunks(method: Callable[..., Any]) -> Any:
+    """A method of points that answers for a dask array, or for a large file, by a dask array that is not computed yet."""
+
+    @wraps(method)
+    def answer(self: Any, X: Any) -> Any:
+        check_is_fitted(self)
+        chunks = chunks_of(X)
+        return method(self, X) if chunks is None else self._answers(method.__name__, chunks)
+
+    return answer
+
+
 @dataclass(eq=False, repr=False)
 class GraphEstimator(Spoken, BaseEstimator):
     """An estimator on a graph.  Only ``fit`` sets attributes; properties of the graph are read from ``_built``."""
@@ -147,6 +174,14 @@ class GraphEstimator(Spoken, BaseEstimator):
     n_jobs: int | None = None
     verbose: bool | int = False
 
+    bandwidth_ = Read[float]("_built.kernel.bandwidth")
+    selection_ = Read[Selection | None]("_built.selection")
+    calibration_ = Read[Calibration | None]("_built.kernel.calibration")
+    graph_ = Read[KernelGraph]("_built.on_host.kernel")
+    cutoff_ = Read[float | None]("_built.cutoff")
+    n_neighbors_ = Read[int | None]("_built.n_neighbors")
+    dropped_weight_ = Read[float | None]("_built.dropped_weight")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
@@ -155,34 +190,6 @@ class GraphEstimator(Spoken, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_built")
-
-    @property
-    def bandwidth_(self) -> float:
-        return self._built.kernel.bandwidth
-
-    @property
-    def selection_(self) -> Selection | None:
-        return self._built.selection
-
-    @property
-    def calibration_(self) -> Calibration | None:
-        return self._built.kernel.calibration
-
-    @property
-    def graph_(self) -> KernelGraph:
-        return self._built.on_host.kernel
-
-    @property
-    def cutoff_(self) -> float | None:
-        return self._built.cutoff
-
-    @property
-    def n_neighbors_(self) -> int | None:
-        return self._built.n_neighbors
-
-    @property
-    def dropped_weight_(self) -> float | None:
-        return self._built.dropped_weight
 
     @property
     def n_edges_(self) -> float | None:
@@ -333,13 +340,41 @@ class GraphEstimator(Spoken, BaseEstimator):
             light.__dict__.pop(name, None)
         return light
 
-    def _answers(self, method: str, X: Any, **more: Any) -> Any:
-        """What a method answers for a dask array X, as one that is not computed yet."""
+    def _answers(self, method: str, X: Any, *, numbered: bool = False) -> Any:
+        """What a method answers for every chunk of a dask array X, as one that is not computed yet.
+
+        The estimator travels once, without the matrix of its graph, and each worker answers for the chunks that it holds.
+        ``numbered`` tells the method the number of the first row.
+        """
+        import dask
+        import dask.array as da
+
         points_of(X, least=1, keep_device=True)
         validate_data(self, X, reset=False, skip_check_array=True)
-        points = self._built.points
+        points, light = self._built.points, self._for_workers()
         example = np.zeros((1, self._built.kernel.n_points)) if points is None else points[:1]
-        return answers(self._for_workers(), method, X, example, **more)
+        some = getattr(light, method)(example, *([0] if numbered else []))
+        return da.map_blocks(
+            _answer,
+            X,
+            estimator=dask.delayed(light, traverse=False),
+            method=method,
+            numbered=numbered,
+            dtype=some.dtype,
+            chunks=(X.chunks[0], *((n,) for n in some.shape[1:])),
+            drop_axis=[] if some.ndim == 2 else 1,
+            meta=some[:0],
+        )
+
+
+def _answer(block: Any, *, estimator: Any, method: str, numbered: bool, block_info: Any) -> np.ndarray:
+    points = np.asarray(block)
+    first, last = block_info[0]["array-location"][0]
+    if not np.isfinite(points).all():
+        raise ValueError(
+            f"Points must be finite; rows {first} to {last - 1} contain NaN or inf: remove these rows or fill them in."
+        )
+    return getattr(estimator, method)(points, *([first] if numbered else []))
 
 
 def carriers(data: Points, built: BuiltGraph) -> Points:

@@ -57,8 +57,7 @@ from ..shown import Plotted
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..threads import one_blas_thread
 from ..validation import check_number
-from .base import DENSITY, NEAREST, NEIGHBORS, GraphEstimator, check_landmarks, documented, nearest_among
-from .chunked import in_chunks
+from .base import DENSITY, NEAREST, NEIGHBORS, GraphEstimator, Read, check_landmarks, documented, in_chunks, nearest_among
 
 __all__ = ["ClusterStatus", "LaplacianClustering"]
 
@@ -178,6 +177,8 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     renormalization: float = DENSITY
     calibrate: bool = False  # clusters do not depend on the scale of L
 
+    landmarks_ = Read[np.ndarray | None]("_built.landmarks")
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of the points X (n_points, n_features); y is used by methods that choose ε by labels.
 
@@ -234,10 +235,6 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         labels = found.means.argmax(axis=1)
         labels[found.twin] = self._labels[found.nearest[found.twin]]
         return labels
-
-    @property
-    def landmarks_(self) -> np.ndarray | None:
-        return self._built.landmarks
 
     def _carriers(self, X: Any, sample_weight: Any) -> tuple[Points, np.ndarray | None]:
         """The points in which clusters are found, and which rows of X these are, if not all."""

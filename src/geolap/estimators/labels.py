@@ -28,8 +28,7 @@ from ..points import Points, chunks_of, is_chunked
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
 from ..sentences import Sentence
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
-from .base import NEIGHBORS, GraphEstimator, carriers, documented, nearest_among, piled
-from .chunked import in_chunks
+from .base import NEIGHBORS, GraphEstimator, Read, carriers, documented, in_chunks, nearest_among, piled
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
@@ -87,34 +86,20 @@ class _SmoothEstimator(GraphEstimator):
     n_landmarks: int | None = None
     calibrate: bool = False  # labels do not depend on the scale of L
 
+    n_eigenvectors_ = Read[int]("_fit.size")
+    power_ = Read[float]("_fit.power")
+    penalty_ = Read[float]("_fit.penalty")
+    landmarks_ = Read[np.ndarray | None]("_built.landmarks")
+    n_graph_components_ = Read[int]("_fit.n_components")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
 
     @property
-    def n_eigenvectors_(self) -> int:
-        return self._fit.size
-
-    @property
-    def power_(self) -> float:
-        return self._fit.power
-
-    @property
-    def penalty_(self) -> float:
-        return self._fit.penalty
-
-    @property
     def graph_weights_(self) -> dict[int | None, float]:
         return {each.built.n_neighbors: each.weight for each in self._fits}
-
-    @property
-    def landmarks_(self) -> np.ndarray | None:
-        return self._built.landmarks
-
-    @property
-    def n_graph_components_(self) -> int:
-        return self._fit.n_components
 
     @property
     def n_unreached_(self) -> int:

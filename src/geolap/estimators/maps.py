@@ -28,8 +28,7 @@ from ..sentences import Sentence, refusal
 from ..shown import Plotted
 from ..threads import beside, one_blas_thread
 from ..validation import check_choice, check_number
-from .base import GraphEstimator, by_consistency, documented, piled
-from .chunked import in_chunks
+from .base import GraphEstimator, Read, by_consistency, documented, in_chunks, piled
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
 
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
@@ -118,14 +117,12 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
     n_landmarks: int | None = None
     eigen_solver: str = "auto"
 
+    landmarks_ = Read[np.ndarray | None]("_built.landmarks")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    @property
-    def landmarks_(self) -> np.ndarray | None:
-        return self._built.landmarks
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the map of the points X (n_points, n_features); y is used by methods that choose ε by labels.
@@ -414,13 +411,11 @@ class DiffusionMap(_SpectralMap):
     _: KW_ONLY
     diffusion_time: float | str = 1.0
 
+    diffusion_time_ = Read[float]("_time")
+
     @property
     def time_step_(self) -> float:
         return 0.25 * self._built.kernel.factor * self.bandwidth_**2
-
-    @property
-    def diffusion_time_(self) -> float:
-        return self._time
 
     def _time_of(self, spectrum: Spectrum, graph: KernelGraph) -> float:
         return float(spectral_entropy(graph, spectrum).knee if self.diffusion_time == "auto" else self.diffusion_time)
