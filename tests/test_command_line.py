@@ -28,7 +28,7 @@ from geolap.cli.options import Reading
 from geolap.cli.preparing import read_points, warn_of_pairs
 from geolap.cli.running import Run
 from geolap.datasets import make_sphere
-from geolap.files import FORMATS, FileError
+from geolap.files import FORMATS
 from geolap.files.reading import parsed
 from geolap.files.source import Options, Source
 from geolap.search import TOLERANCE
@@ -582,7 +582,7 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
     assert told.returncode == 2
     assert told.stderr == "The command line needs typer, which is not installed: pip install 'geolap[cli]'.\n"
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(FileError, match=r"needs h5py, which is not installed: pip install 'geolap\[files\]'"):
+    with pytest.raises(ImportError, match=r"needs h5py, which is not installed: pip install 'geolap\[files\]'"):
         parsed(Source("'x.h5'", tmp_path / "x.h5", 1e8), "hdf5", Options())
 
 

@@ -293,19 +293,6 @@ def test_a_crash_of_a_library_is_a_sentence(tmp_path, monkeypatch):
         read_table(tmp_path / "x.mat")
 
 
-@pytest.mark.filterwarnings("ignore")  # of the libraries that write
-@pytest.mark.parametrize("version", [2, 3])
-@pytest.mark.parametrize("name", [None, "X"])
-def test_chunks_of_zarr_that_are_not_there_are_told(version, name, tmp_path):
-    zarr = pytest.importorskip("zarr")
-    zarr.create_array(str(tmp_path / "x.zarr"), name=name, data=X, chunks=(5, 4), zarr_format=version)
-    assert not parsed(Source("'x'", tmp_path / "x.zarr", 1e8), "zarr", Options()).notes
-    lost = sorted(path for path in tmp_path.rglob("*") if path.is_file() and "z" not in path.name)[1]
-    lost.unlink()
-    (note,) = parsed(Source("'x'", tmp_path / "x.zarr", 1e8), "zarr", Options()).notes
-    assert note.startswith("Not in the folder, and read as 0.0: 1 of 4 chunks")
-
-
 def test_no_cell_of_an_output_is_a_formula(tmp_path):
     words = ["=HYPERLINK(1)", "+1+2", "-x", "@SUM(A1)", "\t=1", "-1.5", "+", "a=b", ""]
     columns = {"=row": np.array(words, object), "x": np.arange(-4.0, 5.0)}

@@ -1,6 +1,6 @@
 """Data frames in and out, and graphs for networkx and scipy."""
 
-import builtins
+import sys
 
 import networkx as nx
 import numpy as np
@@ -119,13 +119,6 @@ def test_names_must_be_different_ones(names):
 
 def test_missing_networkx_is_named_with_its_extra(monkeypatch):
     graph = geolap.GraphLaplacian(0.8).fit(X).graph_
-    real_import = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("networkx"):
-            raise ImportError(name)
-        return real_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(ImportError, match=r"networkx, which is not installed: pip install 'geolap\[networkx\]'"):
         graph.to_networkx()

@@ -1,4 +1,4 @@
-import builtins
+import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -107,14 +107,7 @@ def test_what_cannot_be_drawn_is_told_in_a_sentence(points, eigenmap):
 
 
 def test_missing_matplotlib_is_named_with_its_extra(selector, monkeypatch):
-    real_import = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"Plots need matplotlib, which is not installed: pip install 'geolap\[plot\]'"):
         selector.selection_.plot()
 

@@ -19,6 +19,7 @@ LAYERS = [
         "chunks",
         "kernel",
         "laplacian",
+        "libraries",
         "memory",
         "metric",
         "multiplicity",

@@ -4,10 +4,12 @@ What a message says is decided where it is raised; how a parameter is written, `
 is read.  A `Sentence` is a string with the names of Python, and remembers what it was made from.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-__all__ = ["Remark", "Sentence", "python_name", "refusal"]
+__all__ = ["Remark", "Sentence", "listed", "python_name", "refusal"]
+
+_LISTED, _LONGEST = 8, 60  # how many names a sentence lists, and how long
 
 
 class Sentence(str):
@@ -46,6 +48,13 @@ class Sentence(str):
 def refusal(template: str, /, **values: object) -> ValueError:
     """The error that tells a `Sentence`."""
     return ValueError(Sentence(template, **values))
+
+
+def listed(names: Iterable[object]) -> str:
+    """Some names, in words."""
+    words = [name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…" for name in map(str, names)]
+    more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
+    return ", ".join(f"'{word}'" for word in words[:_LISTED]) + more
 
 
 @dataclass(frozen=True)

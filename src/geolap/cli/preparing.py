@@ -224,9 +224,9 @@ def _standardized(table: "Table") -> "Table":
     import numpy as np
     from sklearn.preprocessing import StandardScaler
 
-    from ..files.source import listed
     from ..memory import require_memory
     from ..points import Points
+    from ..sentences import listed
 
     given = Points.of(table.points).given  # what is wrong with points is said of those in the file
     require_memory(24.0 * given.size, "Standardizing", "leave out {standardize}, and write a standardized file elsewhere")

@@ -38,6 +38,7 @@ from ..estimators.relaxation import Relaxation
 from ..estimators.riemannian import RiemannianMetric, indicatrices, riemannian_metric
 from ..graphs.health import HealthCurve, health_curve
 from ..graphs.spectrum import graph_components, smooth_spectrum
+from ..libraries import needed
 from ..selection import Selection
 from ..selectors import BandwidthSelector
 from ..selectors.comparison import Comparison, compare_bandwidths
@@ -579,10 +580,4 @@ def plain_ticks(axis: Any) -> None:
 
 
 def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("Plots need matplotlib, which is not installed: pip install 'geolap[plot]'.") from None
-    return plt.subplots(layout="constrained")[1]
+    return needed("matplotlib.pyplot", "plot", "Plots need").subplots(layout="constrained")[1] if ax is None else ax

@@ -2,11 +2,11 @@
 
 import warnings
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 from ..distances import Distances, points_of
 from ..laplacian import LocalScale
+from ..libraries import needed
 from ..memory import require_memory
 from ..pairs import Pairs
 from ..points import Points, is_chunked, is_on_gpu
@@ -121,10 +121,7 @@ def _chunked_engine(points: Points, spec: FullSpec) -> Engine:
 
 
 def _device_engine(X: Any, cutoff: float | None, scale: LocalScale | None) -> Engine:
-    if find_spec("torch") is None:
-        raise ImportError("The device engine needs torch, which is not installed: pip install 'geolap[gpu]'.")
-    import torch
-
+    torch = needed("torch", "gpu", "The device engine needs")
     from .device import DeviceEngine
 
     if not isinstance(X, torch.Tensor):

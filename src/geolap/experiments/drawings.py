@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..display.plots import PALETTE, plain_ticks
+from ..libraries import needed
 from .labels import LABEL_COUNTS, PAPER_RULES
 from .study import Record, Study, column, distinct, where
 
@@ -23,11 +24,9 @@ _OF_DIMENSION = {1: _BLUE, 2: _BLACK}
 
 def _panels(rows: int, columns: int, width: float, height: float, *, sharex: bool = False, sharey: bool = True) -> "Figure":
     """A figure of that many inches with panels in ``figure.axes``, row by row."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("Pictures need matplotlib, which is not installed: pip install 'geolap[plot]'.") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure: Figure = needed("matplotlib.figure", "plot", "Pictures need").Figure(
+        figsize=(width, height), layout="constrained"
+    )
     figure.subplots(rows, columns, sharex=sharex, sharey=sharey)
     return figure
 

@@ -1,68 +1,111 @@
-"""Files of named arrays: which of them holds the points, and what labels them.
+"""Files of arrays: .npy and .npz, .mat, .parquet, and trees of arrays, HDF5 (.h5ad, .mat of version 7.3, .h5) and zarr.
 
-.npy and .npz are read here, by NumPy, and never unpickled; .mat, HDF5 and zarr in `geolap.files.hierarchy`.
+A tree with the layout of AnnData has its features named by ``var``, its rows by ``obs``, and columns of ``obs`` as labels;
+anndata reads these.  Nothing is unpickled, nothing outside the file is followed (links, external and virtual storage), and
+zarr's codecs are only those that compress numbers: one of them would unpickle.
 """
 
-import zipfile
+import json
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.lib.format import open_memmap
 
-from .columns import Frame
-from .source import FileError, Options, Source, listed, needed_library
-from .table import named, named_alike
+from ..libraries import needed
+from ..sentences import listed
+from .source import FileError, Options, Source, named, named_alike
+from .table import Frame
 
-__all__ = ["chosen_array", "frame_of_arrays", "read_npy", "read_npz"]
+__all__ = ["read_hdf5", "read_mat", "read_npy", "read_npz", "read_parquet", "read_zarr"]
 
+# Codecs of zarr, of both versions, that do nothing but compress, reorder or pack numbers.
+_CODECS = {"adler32", "bitround", "blosc", "bytes", "bz2", "crc32", "crc32c", "delta", "endian", "fixedscaleoffset"}
+_CODECS |= {"fletcher32", "gzip", "lz4", "lzma", "packbits", "quantize", "sharding_indexed", "shuffle", "transpose"}
+_CODECS |= {"vlen-bytes", "vlen-utf8", "zlib", "zstd"}
 # Arrays beyond this many bytes stay in their file (the library works on them in chunks).
 _LARGE = 2**29
 # Sparse matrices up to this many bytes are made dense.
 _SMALL = 2**28
+# What is read of a file of AnnData's, if it is there, rather than X.
+_REDUCED = "obsm/X_pca"
 
 
 def read_npy(source: Source, options: Options) -> Frame:
-    """The array in a .npy file, or the fields of its records; a large one is mapped rather than read."""
-    values = open_memmap(source.path, mode="r")  # refuses Python objects, and a file shorter than its header states
-    if values.nbytes > _LARGE and values.dtype.kind in "iuf" and values.dtype.isnative:
-        source.check_columns(values.shape[-1] if values.ndim == 2 else 1)
-        return Frame({}, _plain(values, source.name))
-    source.check_array(values.shape, values.itemsize)
-    if values.dtype.names:
-        array = needed_library("pyarrow", "A record array").array
-        fields = {field: values.ravel()[field] for field in values.dtype.names}
-        return Frame({field: array(list(cells) if cells.ndim > 1 else cells) for field, cells in fields.items()})
-    return Frame({}, _plain(np.array(values), source.name))
+    """The array in a .npy file; a large one is mapped rather than read."""
+    # This refuses Python objects, and a file shorter than its header states.
+    values = np.lib.format.open_memmap(source.path, mode="r")
+    large = values.nbytes > _LARGE and values.dtype.kind in "iuf" and values.dtype.isnative
+    source.check_array(values.shape, 0 if large else values.itemsize)
+    return Frame(source.name, {}, _plain(values if large else np.array(values), source.name))
 
 
 def read_npz(source: Source, options: Options) -> Frame:
     """One array of a .npz file, or the sparse matrix that SciPy saved in it."""
-    with zipfile.ZipFile(source.path) as archive:
-        source.check_packing(sum(member.file_size for member in archive.infolist()))
+    from scipy import sparse
+
+    source.check_archive()
     arrays: dict[str, Any] = {}
     with source.path.open("rb") as file, np.load(file, allow_pickle=False) as content:
         for name in content.files:
-            try:
+            with suppress(ValueError):  # Python objects, which could run code
                 arrays[name] = content[name]
-            except ValueError:  # Python objects, which could run code
-                if len(content.files) == 1:
-                    raise
     if options.array is None and arrays.keys() >= {"data", "indices", "indptr", "shape", "format"}:
-        from scipy import sparse
-
         arrays = {"matrix": sparse.load_npz(source.path)}
-    return frame_of_arrays(arrays, source, options)
+    return _frame_of(arrays, source, options)
 
 
-def frame_of_arrays(arrays: Mapping[str, Any], source: Source, options: Options) -> Frame:
+def read_mat(source: Source, options: Options) -> Frame:
+    """One variable of a .mat file, by SciPy up to version 7; later ones are HDF5."""
+    from scipy import io
+
+    with source.path.open("rb") as file:
+        if file.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")):
+            return read_hdf5(source, options)
+    for _, shape, kind in io.whosmat(str(source.path), appendmat=False):
+        source.check_array(() if kind == "sparse" else shape)
+    found = io.loadmat(str(source.path), appendmat=False, simplify_cells=True)
+    return _frame_of({name: value for name, value in found.items() if hasattr(value, "shape")}, source, options)
+
+
+def read_parquet(source: Source, options: Options) -> Frame:
+    """The columns of a .parquet file."""
+    with needed("pyarrow.parquet", "files", "A .parquet file needs").ParquetFile(source.path) as file:
+        metadata, titles = file.metadata, file.schema_arrow.names
+        stored = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
+        source.check(max(2 * stored, 8 * metadata.num_rows * len(titles)), len(titles))
+        table = file.read()
+    if table.num_rows == 0 or len({*titles}) != len(titles):
+        raise FileError(f"{source.name} must hold rows, and columns of different names; it does not: write it again.")
+    index = (table.schema.pandas_metadata or {}).get("index_columns", [])
+    stored_index = index[0] if len(index) == 1 and index[0] in titles else None  # otherwise pandas counts the rows
+    return Frame(source.name, dict(zip(titles, table.columns, strict=True)), index=stored_index)
+
+
+def read_hdf5(source: Source, options: Options) -> Frame:
+    """A `Frame` of a file in HDF5."""
+    with needed("h5py", "files", "A file in HDF5 (.h5ad, .h5, .mat of version 7.3) needs").File(source.path, "r") as file:
+        nodes: dict[str, Any] = {}
+        file.visititems(nodes.__setitem__)  # follows no links, and nothing twice
+        return _read(nodes, source, options)
+
+
+def read_zarr(source: Source, options: Options) -> Frame:
+    """A `Frame` of a folder of zarr, version 2 or 3."""
+    root = needed("zarr", "files", "A .zarr folder needs").open(str(source.path), mode="r")
+    return _read({"": root} if hasattr(root, "shape") else dict(root.members(max_depth=None)), source, options)
+
+
+def _frame_of(arrays: Mapping[str, Any], source: Source, options: Options) -> Frame:
     """One of the arrays as points, and others of as many entries as possible labels.
 
     Arrays have a shape and a dtype, and are read by ``[...]``, or by ``to_memory()`` if they are sparse.
     """
-    chosen = chosen_array(arrays, source, options)
-    values, part, notes = arrays[chosen], source.part(chosen), []
+    chosen = _chosen(arrays, source, options)
+    values, notes = arrays[chosen], []
+    part = replace(source, name=f"{listed([chosen])} in {source.name}") if chosen else source
     part.check_array(values.shape)
     if hasattr(values, "nnz") or hasattr(values, "to_memory"):
         if 8 * prod(values.shape) > _SMALL:
@@ -73,14 +116,14 @@ def frame_of_arrays(arrays: Mapping[str, Any], source: Source, options: Options)
         values = values.toarray()
         notes.append("A sparse matrix was made dense.")
     block, columns = _plain(np.asarray(values[...]), part.name), {}
-    for other in {*filter(None, (named_alike(title, arrays) for title in options.beside))} - {chosen}:
-        source.part(other).check_array(arrays[other].shape)
+    for other in options.beside(arrays) - {chosen}:
+        source.check_array(arrays[other].shape)
         if prod(arrays[other].shape) in block.shape:
             columns[other] = np.ravel(arrays[other][...])
-    return Frame(columns, block, array=chosen or None, notes=notes)
+    return Frame(source.name, columns, block, array=chosen or None, notes=notes)
 
 
-def chosen_array(arrays: Mapping[str, Any], source: Source, options: Options) -> str:
+def _chosen(arrays: Mapping[str, Any], source: Source, options: Options) -> str:
     """The array asked for, or the only one with rows and columns."""
     if options.array is not None:
         return named(options.array, arrays, source.name, "array")
@@ -90,24 +133,82 @@ def chosen_array(arrays: Mapping[str, Any], source: Source, options: Options) ->
     points = tables[0] if len(tables) == 1 else named_alike("X", tables)
     if points is not None:
         return points
-    options_in_words = ", ".join(f"{listed([key])} ({' × '.join(map(str, arrays[key].shape))})" for key in tables[:8])
-    more = f" and {len(tables) - 8} more" if len(tables) > 8 else ""
-    found = (
-        f"it holds {options_in_words}{more}: choose one with --array" if tables else "it is empty: write the points to it"
-    )
-    raise FileError(f"{source.name} must hold one table of numbers, or be told which; {found}.")
+    found = f"it holds {listed(tables)}: choose one with --array" if tables else "it holds none: write the points to it"
+    raise FileError(f"{source.name} must hold one table of numbers, not pickled, or be told which; {found}.")
 
 
 def _plain(values: np.ndarray, name: str) -> np.ndarray:
     """Points as a matrix of plain numbers: two dimensions, native order, no less than single precision."""
     kind, size = values.dtype.kind, values.dtype.itemsize
-    if kind not in "biuf":
-        advice = "save real and imaginary parts as separate columns" if kind == "c" else "save the columns of numbers alone"
-        raise FileError(f"{name} must hold real numbers; it holds {values.dtype}: {advice}.")
     values = values[:, None] if values.ndim == 1 else values
-    if values.ndim != 2 or 0 in values.shape:
-        advice = "save each point as one row, X.reshape(len(X), -1)"
-        raise FileError(f"{name} must be a table of rows and columns; it has shape {tuple(values.shape)}: {advice}.")
+    if kind not in "biuf" or values.ndim != 2 or 0 in values.shape:
+        found = f"it holds {values.dtype} of shape {values.shape}"
+        advice = "save each point as a row, X.reshape(len(X), -1), and fields, or parts of complex numbers, as columns"
+        raise FileError(f"{name} must be a table of real numbers, rows and columns; {found}: {advice}.")
     if kind == "b" or size == 1 or (kind == "f" and size not in (4, 8)):
         return values.astype(np.float32 if size < 4 else np.float64)
     return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+
+
+def _read(nodes: dict[str, Any], source: Source, options: Options) -> Frame:
+    """A `Frame` of a tree, given everything in it by path."""
+    annotated = {"obs", "var"} <= nodes.keys()
+    if annotated and options.array is None:
+        options = replace(options, array=_REDUCED if _REDUCED in nodes else "X")
+    sparse = [path for path, node in nodes.items() if f"{path}/indptr" in nodes and "encoding-type" in node.attrs]
+    arrays = {path: node for path, node in nodes.items() if hasattr(node, "shape") and path.rpartition("/")[0] not in sparse}
+    for path in sparse:
+        arrays[path] = needed("anndata.io", "files", "A sparse matrix needs").sparse_dataset(nodes[path])
+    options = replace(options, array=_chosen(arrays, source, options))
+    read = {str(options.array), *options.beside(arrays)}
+    for path in read:
+        _checked(path, nodes, source)
+    if "MATLAB_class" in nodes[str(options.array)].attrs:  # MATLAB stores columns first
+        arrays = {path: arrays[path][...].T for path in read}
+    if not annotated:
+        return _frame_of(arrays, source, options)
+    frame = _frame_of(arrays, source, replace(options, labels=None, weights=None, index=None))
+    return _annotated(frame, nodes, source)
+
+
+def _annotated(frame: Frame, nodes: dict[str, Any], source: Source) -> Frame:
+    """With names of rows and features, and columns of ``obs`` as labels."""
+    assert frame.block is not None
+    read = needed("anndata.io", "files", "A file of AnnData's needs").read_elem
+    obs, var = (read(_checked(part, nodes, source)) for part in ("obs", "var"))
+    if len(obs) != len(frame.block):
+        found = f"{source.name} has {len(frame.block)} rows and {len(obs)} there: write it again"
+        raise FileError(f"Every row must be described in obs; {found}.")
+    columns = needed("pyarrow", "files", "A file of AnnData's needs").Table.from_pandas(obs, preserve_index=False)
+    frame.row_names, frame.columns = list(obs.index), dict(zip(columns.column_names, columns.columns, strict=True))
+    if frame.array == _REDUCED:
+        frame.notes.append(f"The points are {_REDUCED}, the principal components in it; there is also X (--array X).")
+    elif frame.array == "X" or str(frame.array).startswith("layers/"):
+        names = list(map(str, var.index))
+        frame.names = names if len({*names}) == frame.block.shape[1] == len(names) else None
+        others = [path for path in nodes if path.startswith("obsm/") and hasattr(nodes[path], "shape")]
+        if others:
+            frame.notes.append(f"The points are {frame.array}; there is also {listed(others)} (--array).")
+    return frame
+
+
+def _checked(path: str, nodes: dict[str, Any], source: Source) -> Any:
+    """The node at that path, if all of it is in the file, small enough, and unpacked without running anything."""
+    node = nodes.get(path)
+    if node is None or getattr(node, "external", None) or getattr(node, "is_virtual", False):
+        raise FileError(f"A file must hold its data itself; '{path}' in {source.name} is stored elsewhere: copy it in.")
+    if not hasattr(node, "shape"):
+        for key in node:
+            _checked(f"{path}/{key}", nodes, source)
+        return node
+    source.check_array(node.shape, max(node.dtype.itemsize, 8))
+    if hasattr(node, "metadata"):
+        described, codecs = node.metadata.to_dict(), {None}
+        packing = [described.get(part) for part in ("codecs", "filters", "compressor")]
+        as_text = json.dumps(packing, default=lambda codec: codec.get_config())
+        json.loads(as_text, object_hook=lambda codec: codecs.update({codec.get("name"), codec.get("id")}))
+        unknown = {str(codec).removeprefix("numcodecs.") for codec in codecs - {None}} - _CODECS
+        if unknown:
+            found = f"'{path}' in {source.name} is packed by {min(unknown)}, which may do more"
+            raise FileError(f"An array of zarr must be packed by codecs that only hold numbers; {found}: write it again.")
+    return node

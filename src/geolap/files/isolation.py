@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import replace
 from subprocess import DEVNULL, PIPE, Popen
 
-from .columns import Frame
 from .source import FileError, Options, Source
+from .table import Frame
 
 __all__ = ["ISOLATED", "in_another_process", "serve"]
 
@@ -35,10 +35,10 @@ def in_another_process(source: Source, format: str, options: Options) -> Frame:
             answer = pickle.load(process.stdout)
         except (EOFError, pickle.UnpicklingError):
             crash = f"the library that reads it crashed (code {process.wait()})"
-            raise FileError(f"{source.name} must be a readable {format} file; {crash}: write it again.") from None
+            answer = FileError(f"{source.name} must be a readable {format} file; {crash}: write it again.")
         finally:
             process.kill()
-    if isinstance(answer, FileError):
+    if isinstance(answer, Exception):
         raise answer
     return answer
 
@@ -53,10 +53,9 @@ def serve() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves nothing behind
-    answer: Frame | FileError
     try:
-        answer = parsed(*pickle.load(sys.stdin.buffer))
-    except FileError as error:
+        answer: Frame | Exception = parsed(*pickle.load(sys.stdin.buffer))
+    except (FileError, ImportError) as error:
         answer = error
     with answers:
         pickle.dump(answer, answers, protocol=5)

@@ -3,22 +3,22 @@
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from importlib import import_module
+from difflib import get_close_matches
 from math import prod
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from zipfile import ZipFile
 
 from ..memory import available_memory, in_words
+from ..sentences import listed
 
-__all__ = ["FileError", "Options", "Source", "listed", "located", "needed_library"]
+__all__ = ["FileError", "Options", "Source", "located", "named", "named_alike"]
 
 # Beyond this many bytes, something that unpacks to so many times its size is no data.
 _SUSPICIOUS, _MOST_PACKED = 2**30, 200
-_LISTED, _LONGEST = 8, 60  # how many names a sentence lists, and how long
 
 
 class FileError(ValueError):
@@ -27,27 +27,31 @@ class FileError(ValueError):
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of a file, as `geolap.files.read_table` explains; what is None is found."""
+    """What may be asked of a file; what is None is found."""
 
-    array: str | None = None
-    columns: tuple[str, ...] | None = None
-    drop: tuple[str, ...] = ()
-    labels: str | None = None
-    weights: str | None = None
-    index: str | None = None
-    header: bool | None = None
-    separator: str | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    skip_rows: int = 0
-    na_values: tuple[str, ...] = ()
-    missing: str = "error"
-    classes: bool = True
+    format: str | None = None  # one of the values of `geolap.files.FORMATS`
+    array: str | None = None  # which array or sheet, if there are several
+    columns: Sequence[str] | None = None  # features: names, patterns (gene_*), ranges of positions (0:10)
+    drop: Sequence[str] | None = None  # features to leave out, likewise
+    labels: str | None = None  # the column of labels, or an array of the same file
+    weights: str | None = None  # that which says how many points each row stands for
+    index: str | None = None  # that which names the rows, "none" if no column does
+    header: bool | None = None  # of text: whether the first line names the columns
+    separator: str | None = None  # of text: what is between cells
+    decimal: str | None = None  # of text: what is in fractions
+    thousands: str | None = None  # of text: the sign between thousands
+    skip_rows: int = 0  # of text and sheets: lines above the table
+    na_values: Sequence[str] | None = None  # further words and numbers that stand for missing values
+    transpose: bool = False  # whether columns are the points
+    missing: str = "error"  # whether to leave out "rows" or "columns" with missing values
+    classes: bool = True  # whether labels must be classes rather than any values
+    max_bytes: float | None = None  # how much may be read, by default half of the memory available
+    max_columns: int | None = None  # 100 000 by default
 
-    @property
-    def beside(self) -> list[str]:
-        """Columns or arrays that are wanted beside the points."""
-        return [name for name in (self.labels, self.weights, self.index) if name is not None]
+    def beside(self, names: Iterable[str]) -> set[str]:
+        """Those of the arrays or columns that are wanted beside the points."""
+        wanted = (self.labels, self.weights, self.index)
+        return {alike for name in wanted if name is not None and (alike := named_alike(name, names)) is not None}
 
 
 @dataclass(frozen=True)
@@ -59,44 +63,35 @@ class Source:
     max_bytes: float
     max_columns: int = 100_000
 
-    def part(self, name: str) -> "Source":
-        """One of the arrays of a file."""
-        return replace(self, name=f"{listed([name])} in {self.name}" if name else self.name)
-
-    def check_array(self, shape: Sequence[int], itemsize: int = 8) -> None:
-        """Refuse an array before it is read."""
-        self.check_bytes(prod(map(int, shape)) * itemsize, f"{' × '.join(map(str, shape))} numbers")
-        self.check_columns(shape[1] if len(shape) == 2 else 1)
-
-    def check_bytes(self, n_bytes: float, what: str = "its content") -> None:
+    def check(self, n_bytes: float, n_columns: int = 1, *, packed: bool = False) -> None:
+        """Refuse what is too large before it is read, also a small file that unpacks to a huge one."""
         if n_bytes > self.max_bytes:
-            found = f"{what} would take {in_words(n_bytes)}: give a part of it, or raise --max-size"
+            found = f"its content would take {in_words(n_bytes)}: give a part of it, or raise --max-size"
             raise FileError(f"{self.name} may take {in_words(self.max_bytes)} of memory; {found}.")
-
-    def check_packing(self, unpacked: int) -> None:
-        """Refuse a small file that unpacks to a huge one before it fills memory."""
-        self.check_bytes(unpacked)
-        packed = self.path.stat().st_size
-        if unpacked > max(_SUSPICIOUS, _MOST_PACKED * packed):
-            grown = f"{in_words(packed)} would become {in_words(unpacked)} or more: unpack it if you trust it"
-            raise FileError(f"{self.name} may unpack to {_MOST_PACKED} times its size; {grown}.")
-
-    def check_columns(self, n_columns: int) -> None:
         if n_columns > self.max_columns:
             advice = "check that points are rows, not columns, or raise --max-columns"
             raise FileError(f"{self.name} may have {self.max_columns} columns; it has {n_columns}: {advice}.")
+        if packed and n_bytes > max(_SUSPICIOUS, _MOST_PACKED * self.path.stat().st_size):
+            grown = f"it would become {in_words(n_bytes)} or more: unpack it if you trust it"
+            raise FileError(f"{self.name} may unpack to {_MOST_PACKED} times its size; {grown}.")
+
+    def check_array(self, shape: Sequence[int], itemsize: int = 8) -> None:
+        self.check(prod(map(int, shape)) * itemsize, shape[1] if len(shape) == 2 else 1)
+
+    def check_archive(self) -> None:
+        with ZipFile(self.path) as archive:
+            self.check(sum(member.file_size for member in archive.infolist()), packed=True)
 
 
 @contextmanager
-def located(path: str | PathLike[str], max_bytes: float | None, max_columns: int | None) -> Iterator[Source]:
+def located(path: str | PathLike[str], options: Options) -> Iterator[Source]:
     """The file or folder at that path; what comes through a pipe, or from ``-``, is a file for as long as it is read."""
-    most = available_memory() / 2 if max_bytes is None else max_bytes
-    source = Source(f"'{Path(path).name or path}'", Path(path), most, max_columns or Source.max_columns)
-    opened: AbstractContextManager[BinaryIO]
+    most = available_memory() / 2 if options.max_bytes is None else options.max_bytes
+    source = Source(f"'{Path(path).name or path}'", Path(path), most, options.max_columns or Source.max_columns)
     if str(path) == "-":
         if sys.stdin is None or sys.stdin.isatty():
             raise FileError("Standard input must carry a file; it is a terminal: pipe a file into it, or name one.")
-        source, opened = replace(source, name="Standard input"), nullcontext(sys.stdin.buffer)
+        source = replace(source, name="Standard input")
     else:
         try:
             mode = source.path.stat().st_mode
@@ -108,27 +103,27 @@ def located(path: str | PathLike[str], max_bytes: float | None, max_columns: int
             return
         if not stat.S_ISFIFO(mode):
             raise FileError(f"{source.name} must be a file, a folder or a pipe; it is a device: name a file.")
-        opened = source.path.open("rb")
+    opened = nullcontext(sys.stdin.buffer) if str(path) == "-" else source.path.open("rb")
     with opened as pipe, TemporaryDirectory(prefix="geolap-", ignore_cleanup_errors=True) as folder:
         source = replace(source, path=Path(folder) / "pipe")
         with source.path.open("wb") as file:
             while part := pipe.read(2**20):
                 file.write(part)
-                source.check_bytes(file.tell())
+                source.check(file.tell())
         yield source
 
 
-def needed_library(name: str, what: str) -> Any:
-    """Import a library that only some formats need."""
-    try:
-        return import_module(name)
-    except ImportError:
-        package = name.partition(".")[0]
-        raise FileError(f"{what} needs {package}, which is not installed: pip install 'geolap[files]'.") from None
+def named(wanted: str, names: Iterable[str], holder: str, what: str) -> str:
+    """The one of these that is asked for, or the sentence that there is none."""
+    names = list(names)
+    if (alike := named_alike(wanted, names)) is not None:
+        return alike
+    close = get_close_matches(wanted, names[:10_000], 1, 0.65)
+    hint = f"did you mean '{close[0]}'?" if close else f"it has {listed(names) or 'none'}."
+    raise FileError(f"{holder} must hold the {what} asked for; there is no '{wanted}': {hint}")
 
 
-def listed(names: Iterable[object]) -> str:
-    """Some names, in words."""
-    words = [name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…" for name in map(str, names)]
-    more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
-    return ", ".join(f"'{word}'" for word in words[:_LISTED]) + more
+def named_alike(wanted: str, names: Iterable[str]) -> str | None:
+    """The name that is the same, or else the only one that is but for small and capital letters."""
+    alike = [name for name in names if name.casefold() == wanted.casefold()]
+    return wanted if wanted in alike else alike[0] if len(alike) == 1 else None

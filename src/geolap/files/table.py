@@ -1,27 +1,110 @@
-"""From the columns of a file to points: which columns are features, which name the rows, which holds labels.
+"""From the columns of a file to points: which are numbers, which are features, which name the rows, which holds labels.
 
 Everything that is decided here without being asked for is said in the notes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import compress
 from re import fullmatch
 from typing import Any
 
 import numpy as np
 
-from .columns import NUMBER, Frame, as_word, cells_of, numbers_of
-from .source import FileError, Options, listed
+from ..sentences import listed
+from .source import FileError, Options, named, named_alike
 
-__all__ = ["Table", "named", "named_alike", "table_of", "transposed"]
+__all__ = ["MISSING", "NUMBER", "SIGNED", "Frame", "Table", "table_of", "transposed"]
 
+# Cells that say that there is nothing; "none" may well be a class.
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NaT", "?")
+NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity|nan))$"  # Python would also read 1_2
+# A number with other signs than a decimal point: between thousands, or a decimal comma.
+SIGNED = r"^[+-]?([1-9]\d{0,2}([.,' ]\d{3})+([.,]\d*)?|\d*,\d+([eE][+-]?\d+)?)$"
+# What a column of pyarrow's holds, by how its type is called.
+_KINDS = {("int", "uint", "float", "double", "halffloat", "decimal"): "numbers", ("bool",): "truths", ("null",): "empty"}
+_KINDS |= {("string", "large_string"): "text", ("date", "time", "duration"): "times"}
 _COUNTED = 5  # a first column that counts so many rows is no feature, whatever its name
-_EXACT = 2.0**53  # whole numbers are exact up to here
-_TOLD = 5  # columns whose missing values are counted in a sentence
+
+
+@dataclass
+class Frame:
+    """What a file holds: an array of points or a table, and what may name or label its rows."""
+
+    name: str  # of the file, in sentences
+    columns: dict[str, Any]  # of NumPy or pyarrow, in the order of the file
+    block: np.ndarray | None = None  # (n_points, n_features), if it is an array; columns are beside it then
+    names: list[str] | None = None  # of the features of the block
+    row_names: Any = None
+    index: str | None = None  # the column that names the rows, if the file says which
+    array: str | None = None  # which of the file's arrays the block is
+    notes: list[str] = field(default_factory=list)
+    written: bool = False  # whether all columns are words, some of which are numbers
+
+    @cached_property
+    def every(self) -> dict[str, Any]:
+        """Columns of the block, by position where they have no names, and those beside it that are as long."""
+        if self.block is None:
+            return self.columns
+        titles = map(str, range(self.block.shape[1])) if self.names is None else self.names
+        beside = {title: cells for title, cells in self.columns.items() if len(cells) == len(self.block)}
+        features = dict(zip(titles, self.block.T, strict=True))
+        return {**features, **beside, **features}
+
+    def numbers(self, title: str) -> tuple[np.ndarray | None, str]:
+        """A column as numbers, NaN where missing, or None; and what it holds.  One that is nearly all numbers is refused."""
+        cells = self.every[title]
+        if isinstance(cells, np.ndarray):
+            return (cells, "numbers") if cells.dtype.kind in "biuf" else (None, "other")
+        if self.written:
+            return _numbers_of_words(cells, f"'{title}' of {self.name}")
+        held = str(cells.type).removeprefix("dictionary<values=")
+        kind = next((kind for names, kind in _KINDS.items() if held.startswith(names)), "other")
+        return (cells.cast("float64", safe=False).to_numpy() if kind in ("numbers", "truths") else None), kind
+
+    def cells(self, title: str) -> np.ndarray:
+        """A column as it is written."""
+        column = self.every[title]
+        written = column if isinstance(column, np.ndarray) else np.array(column.to_pylist(), object)
+        if any(isinstance(cell, list | dict | np.ndarray) for cell in written.tolist()):
+            found = f"'{title}' of {self.name} does not: name another"
+            raise FileError(f"A column that names or labels points must hold words or numbers; {found}.")
+        return written
+
+    def chosen(self, wanted: Iterable[str] | None) -> list[str]:
+        """Columns by name, pattern (``gene_*``), position or range of positions (``0:10``), in the order asked for."""
+        chosen, titles = dict[str, None](), [*self.every]
+        for part in (part for item in wanted or () for part in ([item] if item in self.every else item.split(","))):
+            found: list[str] = []
+            if named_alike(part, titles) is None and fullmatch(r"(-?\d+)?:(-?\d+)?|-?\d+", part):
+                ends = [int(end) if end else None for end in part.split(":")]
+                found = titles[slice(*ends) if ":" in part else slice(int(part), int(part) + 1 or None)]
+            elif named_alike(part, titles) is None:
+                found = [title for title in titles if fnmatchcase(title, part)]
+            chosen.update(dict.fromkeys(found or [named(part, titles, self.name, "column")]))
+        return [*chosen]
+
+    def features(self, wanted: list[str], asked: bool) -> dict[str, np.ndarray]:
+        """Those of the columns that are numbers; one that is not is a mistake if it was asked for."""
+        features, held = {}, dict[str, list[str]]()
+        for title in wanted:
+            numbers, kind = self.numbers(title)
+            held.setdefault(kind, []).append(title)
+            if numbers is not None:
+                features[title] = numbers
+            elif asked:
+                raise FileError(f"Features must be numbers; column '{title}' of {self.name} holds {kind}: leave it out.")
+        if not features:
+            found = f"there is none among {listed(wanted) or 'those left'}: check the file, its --separator, and --columns"
+            raise FileError(f"{self.name} must have a column of numbers; {found}.")
+        for kind in sorted({*held} - {"numbers", "truths"}):
+            self.notes.append(f"Column{'s' if len(held[kind]) > 1 else ''} left out, {kind}: {listed(held[kind])}.")
+        if "truths" in held:
+            self.notes.append(f"True and false were read as 1 and 0 ({len(held['truths'])} columns).")
+        return features
 
 
 @dataclass(frozen=True)
@@ -40,194 +123,119 @@ class Table:
     code: str | None = None  # Python that reads the same points
 
 
-def table_of(frame: Frame, name: str, format: str, options: Options) -> Table:
-    """Choose features, labels, weights and row names, as `geolap.files.read_table` is asked to."""
-    every, notes = _every_column(frame), list(frame.notes)
-    target = None if options.labels is None else _chosen([options.labels], every, name)[0]
-    counting = None if options.weights is None else _chosen([options.weights], every, name)[0]
-    rows = _index_column(frame, every, options.index, target, name, notes)
-    row_names = cells_of(every[rows]) if rows is not None else None if options.index == "none" else frame.row_names
-    labels = None if target is None else cells_of(every[target])
-    labels = _classes(labels, target) if labels is not None and options.classes else labels
-    weights = None if counting is None else numbers_of(every[counting], f"'{counting}' of {name}", written=frame.written)[0]
+def table_of(frame: Frame, format: str, options: Options) -> Table:
+    """Choose features, labels, weights and row names."""
+    name, notes, block = frame.name, frame.notes, frame.block
+    target, counting = (frame.chosen([title])[0] if title else None for title in (options.labels, options.weights))
+    rows = _index_column(frame, options.index, target)
+    row_names = frame.cells(rows) if rows is not None else None if options.index == "none" else frame.row_names
+    labels = None if target is None else (_classes if options.classes else Frame.cells)(frame, target)
+    weights = None if counting is None else frame.numbers(counting)[0]
     if counting is not None and weights is None:
         raise FileError(f"Weights must be numbers; column '{counting}' of {name} holds others: name another column.")
-    unwanted = {target, counting, rows, *_chosen(options.drop, every, name)}
-    wanted = [*every] if options.columns is None else _chosen(options.columns, every, name)
-    wanted = [title for title in wanted if title not in unwanted]
-    features = _features(every, wanted, frame.written, options.columns is not None, name, notes)
-    if frame.block is not None and [*features] == [*every][: frame.block.shape[1]]:
-        points = frame.block
-    else:
-        points = np.column_stack([*features.values()])
-    nothing = [float(word) for word in options.na_values if fullmatch(NUMBER, word)]
+    own = [*frame.every] if block is None else [*frame.every][: block.shape[1]]
+    unwanted = {target, counting, rows, *frame.chosen(options.drop)}
+    wanted = [
+        title for title in (own if options.columns is None else frame.chosen(options.columns)) if title not in unwanted
+    ]
+    features = frame.features(wanted, options.columns is not None)
+    points = block if block is not None and [*features] == own else np.column_stack([*features.values()])
+    nothing = [float(word) for word in options.na_values or () if fullmatch(NUMBER, word)]
     if nothing and np.isin(points, nothing).any():
         points = np.where(np.isin(points, nothing), np.nan, points)
-    if points.dtype.kind == "f" and not isinstance(points, np.memmap) and not np.isfinite(points).all():
-        good = _complete(points, [*features], options.missing, name)
-        if options.missing == "rows":
-            notes.append(f"{(~good).sum()} of {len(points)} rows with missing values were left out.")
+    if points.dtype.kind == "f" and not isinstance(points, np.memmap) and not (finite := np.isfinite(points)).all():
+        good = finite.all(axis=int(options.missing != "columns"))
+        if options.missing == "error" or not good.any():
+            which = f"{listed(compress(features, ~finite.all(axis=0)))}, first in row {finite.all(axis=1).argmin() + 1}"
+            found = f"{name} has missing or infinite values ({(~finite).sum()}) in {which}"
+            advice = "correct them, or leave such rows or columns out with --missing rows or --missing columns"
+            raise FileError(f"Points must be complete and finite; {found}: {advice}.")
+        notes.append(f"{(~good).sum()} of {len(good)} {options.missing} with missing values were left out.")
+        if options.missing == "columns":
+            points, features = points[:, good], dict(compress(features.items(), good))
+        else:
             row_names, points = np.arange(len(good)) if row_names is None else row_names, points[good]
             labels, weights, row_names = (v if v is None else np.asarray(v)[good] for v in (labels, weights, row_names))
-        else:
-            notes.append(f"Columns with missing values were left out: {listed(compress(features, ~good))}.")
-            points, features = points[:, good], dict(compress(features.items(), good))
-    columns = None if frame.block is not None and frame.names is None else tuple(features)
-    row_names = None if row_names is None else tuple(str(as_word(value)) for value in row_names)
+    columns = None if block is not None and frame.names is None else tuple(features)
+    row_names = None if row_names is None else tuple(str(_word(value)) for value in row_names)
     return Table(points, columns, row_names, labels, tuple(notes), name, format, frame.array, weights)
 
 
-def transposed(frame: Frame, name: str) -> Frame:
+def transposed(frame: Frame) -> Frame:
     """With rows for columns: what names the one names the other."""
     block, names, row_names, beside = frame.block, frame.row_names, frame.names, frame.columns
-    notes = [*frame.notes, "Rows and columns were exchanged."]
     if block is None:
-        titles, beside = [*frame.columns], {}
-        if numbers_of(frame.columns[titles[0]], f"'{titles[0]}' of {name}", written=frame.written)[0] is None:
-            names = cells_of(frame.columns[titles.pop(0)]).tolist()
-        features = _features(frame.columns, titles, frame.written, True, name, notes)
-        block, row_names = np.column_stack([*features.values()]), [*features]
-    names = None if names is None or len({*names}) < len(names) else [str(as_word(title)) for title in names]
-    return Frame(beside, block.T, names, row_names, array=frame.array, notes=notes)
+        row_names, beside = [*frame.columns], {}
+        if frame.numbers(row_names[0])[0] is None:
+            names = frame.cells(row_names.pop(0)).tolist()
+        block = np.column_stack([*frame.features(row_names, True).values()])
+    names = None if names is None or len({*names}) < len(names) else [str(_word(title)) for title in names]
+    notes = [*frame.notes, "Rows and columns were exchanged."]
+    return Frame(frame.name, beside, block.T, names, row_names, array=frame.array, notes=notes)
 
 
-def _every_column(frame: Frame) -> dict[str, Any]:
-    """Those of the block, by position where they have no names, and those beside it that are as long."""
-    if frame.block is None:
-        return frame.columns
-    titles = map(str, range(frame.block.shape[1])) if frame.names is None else frame.names
-    features = dict(zip(titles, frame.block.T, strict=True))
-    beside = {title: cells for title, cells in frame.columns.items() if cells is None or len(cells) == len(frame.block)}
-    return {**features, **beside, **features}
+def _numbers_of_words(words: Any, called: str) -> tuple[np.ndarray | None, str]:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    with suppress(pa.ArrowInvalid):  # if one of the cells is not a number
+        return (words.cast("float64").to_numpy(), "numbers") if words.null_count < len(words) else (None, "empty")
+    words = compute.utf8_trim_whitespace(words)
+    words = compute.if_else(compute.is_in(words, pa.array(MISSING)), None, words)
+    patterns = (NUMBER, SIGNED, r"^(?i:true|false)$")
+    fits = [compute.match_substring_regex(words, pattern).fill_null(False).to_numpy() for pattern in patterns]
+    is_other = words.is_valid().to_numpy() & ~fits[0]
+    n_numbers, n_others, n_meant = fits[0].sum(), is_other.sum(), (fits[0] | fits[1]).sum()
+    n_words = (is_other & ~fits[1] & ~fits[2]).sum()
+    if n_words and n_words >= n_meant:
+        return None, "text"
+    if n_meant and n_others:  # as text it would be lost
+        row = int(is_other.argmax())
+        cell = f"{words[row].as_py()[:30]!r} in row {row + 1}"
+        found = f"{called} has {n_numbers} numbers and {n_others} other cell{'s' if n_others > 1 else ''}, first {cell}"
+        advice = "correct it, say with --thousands and --decimal what its signs mean, skip lines above the table with"
+        raise FileError(
+            f"A column must be numbers, truths or text; {found}: {advice} --skip-rows, or leave it out with --drop."
+        )
+    if n_others:
+        return compute.equal(compute.utf8_lower(words), "true").cast("float64").to_numpy(), "truths"
+    numbers = np.array([np.nan if word is None else float(word) for word in words.to_pylist()])
+    return (numbers, "numbers") if n_numbers else (None, "empty")
 
 
-def _features(
-    every: Mapping[str, Any], wanted: list[str], written: bool, asked: bool, name: str, notes: list[str]
-) -> dict[str, np.ndarray]:
-    """Those of the columns that are numbers; one that is not is a mistake if it was asked for."""
-    features, others = {}, dict[str, list[str]]()
-    for title in wanted:
-        numbers, held = numbers_of(every[title], f"'{title}' of {name}", written=written)
-        if numbers is None and asked:
-            held = held or "no feature"
-            raise FileError(f"Features must be numbers; column '{title}' of {name} holds {held}: leave it out.")
-        if numbers is not None:
-            features[title] = numbers
-        others.setdefault(held, []).append(title)
-    truths = others.pop("truths", [])
-    for held, titles in others.items():
-        if held not in ("", "numbers"):
-            notes.append(f"Column{'s' if len(titles) > 1 else ''} left out, {held}: {listed(titles)}.")
-    if truths:
-        notes.append(f"True and false were read as 1 and 0 ({len(truths)} columns).")
-    if not features:
-        raise FileError(f"{name} must have a column of numbers{_instead(every, wanted, written)}.")
-    return features
-
-
-def _instead(every: Mapping[str, Any], wanted: list[str], written: bool) -> str:
-    """What there is where no feature is, and what to do."""
-    held = dict[str, str]()
-    with suppress(FileError):  # a column that was not wanted may be nearly all numbers
-        held = {title: kind for title in every for n, kind in [numbers_of(every[title], "", written=written)] if n is None}
-    if len(held) == len(every):
-        said = {"text": "words", "empty": "nothing", "": "no numbers"}
-        kinds = " and ".join(dict.fromkeys(said.get(kind, kind) for kind in held.values()))
-        several = f"s {listed(held)} hold" if len(held) > 1 else f" {listed(held)} holds"
-        return f"; its column{several} {kinds}: check how it was written, and its --separator"
-    return f" that may be a feature; {f'there is {listed(wanted)}' if wanted else 'none is left'}: choose other columns"
-
-
-def _complete(points: np.ndarray, titles: list[str], missing: str, name: str) -> np.ndarray:
-    """Which rows, or columns, have no missing values."""
-    finite = np.isfinite(points)
-    if missing == "error":
-        advice = "correct them, or leave such rows or columns out with --missing rows or --missing columns"
-        raise FileError(f"Points must be complete and finite; {_gaps(points, finite, titles, name)}: {advice}.")
-    good = finite.all(axis=int(missing == "rows"))
-    if not good.any():
-        raise FileError(f"{name} must have complete {missing}; every one has missing values: fill them in.")
-    return good
-
-
-def _gaps(points: np.ndarray, finite: np.ndarray, titles: list[str], name: str) -> str:
-    """How many values are missing or infinite in which columns, and where the first is."""
-    counts, row = (~finite).sum(axis=0), int((~finite).any(axis=1).argmax())
-    n_missing, n_others = int(np.isnan(points).sum()), int(np.isinf(points).sum())
-    what = "missing or infinite" if n_missing and n_others else "missing" if n_missing else "infinite"
-    first, *others = np.flatnonzero(counts).tolist()
-    told = [f"{counts[first]} {'values are' if counts[first] > 1 else 'value is'} {what} in {listed([titles[first]])}"]
-    told += [f"{counts[column]} in {listed([titles[column]])}" for column in others[: _TOLD - 1]]
-    told += [f"and some in {len(others) + 1 - _TOLD} more columns"] if len(others) >= _TOLD else []
-    return f"in {name} {', '.join(told)}; the first is in row {row + 1}"
-
-
-def _chosen(wanted: Iterable[str], every: Mapping[str, Any], name: str) -> list[str]:
-    """Columns by name, pattern (``gene_*``), position or range of positions (``0:10``), in the order asked for."""
-    chosen, titles = dict[str, None](), [*every]
-    for part in (part for item in wanted for part in ([item] if item in every else item.split(","))):
-        found: list[str] = []
-        if named_alike(part, titles) is None and fullmatch(r"(-?\d+)?:(-?\d+)?|-?\d+", part):
-            ends = [int(end) if end else None for end in part.split(":")]
-            found = titles[slice(*ends) if ":" in part else slice(int(part), int(part) + 1 or None)]
-        elif named_alike(part, titles) is None:
-            found = [title for title in titles if fnmatchcase(title, part)]
-        chosen.update(dict.fromkeys(found or [named(part, titles, name, "column")]))
-    return [*chosen]
-
-
-def _index_column(
-    frame: Frame, every: Mapping[str, Any], index: str | None, target: str | None, name: str, notes: list[str]
-) -> str | None:
+def _index_column(frame: Frame, index: str | None, target: str | None) -> str | None:
     """The column that names the rows: as asked for, as the file says, or the first of a table if it looks like it."""
     if index is not None:
-        return None if index == "none" else _chosen([index], every, name)[0]
-    title = next(iter(every))
-    if frame.index not in (None, target) or frame.block is not None or title == target or len(every) == 1:
+        return None if index == "none" else frame.chosen([index])[0]
+    title = next(iter(frame.every))
+    if frame.index not in (None, target) or frame.block is not None or title == target or len(frame.every) == 1:
         return frame.index if frame.index != target else None
     with suppress(FileError):
-        numbers, held = numbers_of(every[title], "", written=frame.written)
-        if numbers is not None and len(numbers) >= _COUNTED and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
-            notes.append("The first column counts the rows and is no feature (--index none makes it one).")
+        numbers, kind = frame.numbers(title)
+        words = frame.cells(title).tolist() if kind in ("text", "times") else []
+        if words and None not in words and len({*words}) == len(words):
+            frame.notes.append(f"The first column{f', {title!r},' if title else ''} names the rows.")
             return title
-        words = cells_of(every[title]).tolist() if held in ("text", "times") else [None]
-        if None not in words and len(set(words)) == len(words):
-            notes.append(f"The first column{f', {title!r},' if title else ''} names the rows.")
+        if numbers is not None and len(numbers) >= _COUNTED and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
+            frame.notes.append("The first column counts the rows and is no feature (--index none makes it one).")
             return title
     return None
 
 
-def _classes(values: np.ndarray, title: str | None) -> np.ndarray:
+def _classes(frame: Frame, title: str) -> np.ndarray:
     """Labels as whole numbers, −1 where there is none, or as words, None where there is none."""
-    words = np.array([as_word(value) for value in values.tolist()], object)
-    known = np.array([word is not None for word in words], bool)
-    try:
-        numbers = words[known].astype(float)
-    except ValueError:
-        return words
-    if np.isfinite(numbers).all() and (numbers % 1).any():
+    words = np.array([_word(value) for value in frame.cells(title).tolist()], object)
+    known = [word for word in words if word is not None]
+    if known and all(fullmatch(r"-?(0|[1-9]\d{0,17})(\.0)?", word) for word in known):  # 007 is a word
+        return np.array([-1 if word is None else int(word.removesuffix(".0")) for word in words])
+    if known and all(fullmatch(NUMBER, word) for word in known) and any(float(word) % 1 > 0 for word in known):
         raise FileError(f"Labels must be classes, such as 0, 1, 2 or words; column '{title}' holds fractions: bin them.")
-    if not known.any() or np.abs(numbers).max() > _EXACT:
-        return words  # which no whole number of NumPy's stands for
-    if any(word.removesuffix(".0") != f"{n:.0f}" for word, n in zip(words[known], numbers, strict=True)):
-        return words  # 007 is a word
-    whole = np.full(len(words), -1)
-    whole[known] = numbers
-    return whole
+    return words
 
 
-def named(wanted: str, names: Iterable[str], holder: str, what: str) -> str:
-    """The one of these that is asked for, or the sentence that there is none."""
-    names = list(names)
-    alike = named_alike(wanted, names)
-    if alike is not None:
-        return alike
-    close = [name for name in names if name.endswith(f"/{wanted}")] or get_close_matches(wanted, names[:10_000], 1, 0.7)
-    hint = f"did you mean '{close[0]}'?" if close else f"it has {listed(names)}." if names else "it has none."
-    raise FileError(f"{holder} must hold the {what} asked for; there is no '{wanted}': {hint}")
-
-
-def named_alike(wanted: str, names: Iterable[str]) -> str | None:
-    """The name that is the same, or else the only one that is but for small and capital letters."""
-    alike = [name for name in names if name.casefold() == wanted.casefold()]
-    return wanted if wanted in alike else alike[0] if len(alike) == 1 else None
+def _word(value: Any) -> str | None:
+    """A cell as a word; None if there is nothing in it."""
+    if isinstance(value, float | np.floating) and value.is_integer():
+        return str(int(value))
+    word = (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)).strip()
+    return None if value is None or word in MISSING else word

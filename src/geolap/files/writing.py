@@ -6,7 +6,7 @@ import secrets
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -15,39 +15,38 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from .columns import NUMBER
-from .source import FileError, needed_library
+from ..libraries import needed
+from .source import FileError
+from .table import NUMBER
 
 __all__ = ["check_output", "replaced_file", "write_matrix", "write_table", "write_text"]
 
-_ENDINGS = {"table": ("csv", "tsv", "npy", "npz", "parquet"), "matrix": ("npz", "npy", "mtx"), "page": ("html", "htm")}
-_ENDINGS |= {"picture": ("png", "pdf", "svg")}
+_ENDINGS = {"table": (".csv", ".tsv", ".npy", ".npz", ".parquet"), "matrix": (".npz", ".npy", ".mtx")}
+_ENDINGS |= {"page": (".html", ".htm"), "picture": (".png", ".pdf", ".svg")}
 _Place = str | PathLike[str]
 
 
-def check_output(path: _Place | None, *, kind: str = "table", inputs: tuple[_Place, ...] | list[_Place] = ()) -> None:
+def check_output(path: _Place | None, *, kind: str = "table", inputs: Sequence[_Place] = ()) -> None:
     """Say before the work what would keep the result from being written.
 
     ``kind`` is "table", "matrix", "page" or "picture"; ``inputs`` are files that must not be overwritten.
     """
     if path is None or (str(path) == "-" and kind == "table"):
         return
-    if str(path) == "-":
-        raise FileError(f"Only tables are written to standard output; -o - was given for a {kind}: name a file.")
-    path = Path(path)
-    folder, ending = path.resolve().parent, path.suffix.lower().lstrip(".")
-    if ending not in _ENDINGS[kind] and not _is_special(path):
-        endings = ", ".join(f".{ending}" for ending in _ENDINGS[kind])
-        raise FileError(f"The name of an output must end in {endings}; '{path.name}' does not: rename it.")
-    if ending == "parquet":
-        needed_library("pyarrow", "Writing .parquet")
+    path, endings = Path(path), ", ".join(_ENDINGS[kind])
+    if path.suffix.lower() not in _ENDINGS[kind] and not _is_special(path):
+        raise FileError(
+            f"The name of an output, here a {kind}, must end in {endings}; '{path.name}' does not: name a file that does."
+        )
+    if path.suffix.lower() == ".parquet":
+        needed("pyarrow", "files", "Writing .parquet needs")
     if path.is_dir() or any(Path(other).exists() and path.exists() and path.samefile(other) for other in inputs):
         raise FileError(f"An output must not overwrite its input or a folder; '{path}' is one: choose another name.")
     if not _is_special(path):
         try:
-            tempfile.TemporaryFile(dir=folder).close()
+            tempfile.TemporaryFile(dir=path.resolve().parent).close()
         except OSError as error:
-            why = f"'{folder}' does not, or is not ({error.strerror}): create it, or write elsewhere"
+            why = f"that of '{path}' does not, or is not ({error.strerror}): create it, or write elsewhere"
             raise FileError(f"The folder of an output must exist and be writable; {why}.") from None
 
 
@@ -91,14 +90,13 @@ def write_table(path: _Place, columns: Mapping[str, np.ndarray]) -> None:
         if ending == ".npy":  # names of rows have no place in it
             np.save(temporary, np.column_stack([column for column in columns.values() if column.dtype.kind in "biuf"]))
         elif ending == ".npz":  # words as NumPy's own kind, which needs no pickling
-            arrays: dict[str, Any] = {
-                name: column if column.dtype.kind != "O" else ["" if value is None else str(value) for value in column]
-                for name, column in columns.items()
-            }
+            arrays: dict[str, Any] = dict(columns)
+            for name in [name for name in arrays if arrays[name].dtype.kind == "O"]:
+                arrays[name] = ["" if value is None else str(value) for value in arrays[name]]
             np.savez_compressed(temporary, **arrays)
         elif ending == ".parquet":
-            table = needed_library("pyarrow", "Writing .parquet").table(dict(columns))
-            needed_library("pyarrow.parquet", "Writing .parquet").write_table(table, temporary)
+            table = needed("pyarrow", "files", "Writing .parquet needs").table(dict(columns))
+            needed("pyarrow.parquet", "files", "Writing .parquet needs").write_table(table, temporary)
         else:
             with temporary.open("w", encoding="utf-8", newline="") as file:
                 _write_lines(file, columns, "\t" if ending == ".tsv" else ",")
@@ -111,33 +109,26 @@ def write_matrix(path: _Place, matrix: Any, **beside: Any) -> None:
     ending = Path(path).suffix.lower()
     if ending == ".npy" and sparse.issparse(matrix):
         raise FileError(f"A .npy file holds full matrices; this one is sparse, {matrix.shape}: write it as .npz.")
-    with replaced_file(path) as temporary:
+    with replaced_file(path) as temporary, temporary.open("wb") as file:  # SciPy's own would not notice a full disk
         if ending == ".npy":
-            np.save(temporary, matrix)
+            np.save(file, matrix)
         elif ending == ".mtx":
-            with temporary.open("wb") as file:  # SciPy's own would not notice a full disk
-                io.mmwrite(file, matrix)
+            io.mmwrite(file, matrix)
         else:  # the members that scipy.sparse.load_npz looks for, and ours
             csr = sparse.csr_array(matrix)
             parts = {"format": np.array(b"csr"), "shape": csr.shape, "data": csr.data, "_is_array": True}
-            np.savez(temporary, indices=csr.indices, indptr=csr.indptr, **parts, **beside)
+            np.savez(file, indices=csr.indices, indptr=csr.indptr, **parts, **beside)
 
 
 def _write_lines(file: TextIO, columns: Mapping[str, np.ndarray], separator: str) -> None:
     writer = csv.writer(file, delimiter=separator, lineterminator="\n")
     writer.writerow(map(_inert, columns))
-    lists = (
-        ["" if value is None or value != value else _inert(value) for value in column.tolist()]
-        for column in columns.values()
-    )
+    lists = (["" if value is None or value != value else _inert(value) for value in c.tolist()] for c in columns.values())
     writer.writerows(zip(*lists, strict=True))
 
 
 def _inert(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: words of a file are data for whoever opens it next.
-
-    Words that begin like a formula get an apostrophe, which spreadsheets do not show.  Numbers, and signs alone, are none.
-    """
+    """A cell that no spreadsheet takes for a formula: words that begin like one get an apostrophe, which is not shown."""
     formula = isinstance(value, str) and len(value) > 1 and value[0] in "=+-@\t\r" and not fullmatch(NUMBER, value)
     return f"'{value}" if formula else value
 

@@ -31,6 +31,7 @@ from ..laplacian import (
     shifted,
     submatrix,
 )
+from ..libraries import needed
 from ..memory import require_memory
 from ..multiplicity import counts_of, weights_at
 from ..pairs import Pairs
@@ -207,12 +208,7 @@ class KernelGraph:
         >>> geolap.GraphLaplacian(n_neighbors=5, random_state=0).fit(X).graph_.to_networkx().number_of_nodes()
         100
         """
-        try:
-            import networkx as nx
-        except ImportError:
-            raise ImportError(
-                "A networkx graph needs networkx, which is not installed: pip install 'geolap[networkx]'."
-            ) from None
+        nx = needed("networkx", "networkx", "A networkx graph needs")
         check_number("least_weight", least_weight, low=0)
         names = range(self.n_points) if names is None else list(names)
         if len(names) != self.n_points or len(set(names)) != self.n_points:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ...libraries import needed
 from ..coloring import Coloring
 from ..curve import told_curves
 from .advice import Snippet
@@ -69,11 +70,7 @@ def page_of(content: ReportContent, *, version: str) -> str:
 @cache
 def _plotly() -> tuple[str, str]:
     """The library as text, and as it travels."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise ImportError("A report needs plotly, which is not installed: pip install 'geolap[report]'.") from None
-    text = get_plotlyjs()
+    text = needed("plotly.offline", "report", "A report needs").get_plotlyjs()
     return text, base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
