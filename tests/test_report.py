@@ -1,8 +1,8 @@
 """What a report says, and that its page is whole, escaped and closed to the network; test_report_browser looks at it."""
 
-import builtins
 import json
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -469,14 +469,7 @@ def test_reasons_are_told_with_the_names_of_columns(points):
 def test_missing_plotly_is_named_with_its_extra(points, monkeypatch):
     from geolap.display.report import page as module
 
-    real_import = builtins.__import__
-
-    def without(name, *args, **kwargs):
-        if name.startswith("plotly"):
-            raise ImportError(name)
-        return real_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
     module._plotly.cache_clear()
     with pytest.raises(ImportError, match=r"A report needs plotly, .* pip install 'geolap\[report\]'"):
         geolap.select_bandwidth(points, "median").to_html()
