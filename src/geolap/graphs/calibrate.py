@@ -5,10 +5,10 @@ told the directions, the displacements of all points are followed on graphs of m
 x_i takes the time ε²ρ_i²/4, so displacements are divided by the time that passes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -56,6 +56,8 @@ _NO_STEP, _MOST_SPANNING = 1e-6, 100
 _LARGEST_INVERSE = 1e10
 # Relative to the size of the data, a bandwidth whose square is far above rounding.
 _FAR_ABOVE_ROUNDING = 1e-4
+# In no more features than this, moments of the second order are found for all starts at once.
+_FEW_FEATURES = 24
 # Singular values below this share of the largest are rounding.
 _ROUNDING = 1e-7
 # Coordinates found from distances are off by 1e-8 of the data's size, and squares of steps by this.
@@ -130,8 +132,8 @@ def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator
     """The walk on a graph, where its weights are."""
     if isinstance(graph.weights, np.ndarray) or sparse.issparse(graph.weights):
         # Threads of BLAS wait for one another wherever the machine has other work.
-        with one_blas_thread, product(graph.weights, n_jobs) as times:
-            yield _Walk(graph, points, times, thread_count(n_jobs))
+        with one_blas_thread, ExitStack() as stack:
+            yield _Walk(graph, points, lambda W: stack.enter_context(product(W, n_jobs)), thread_count(n_jobs))
         return
     from .device_walk import DeviceWalk
 
@@ -139,12 +141,12 @@ def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator
 
 
 class _Walk:
-    """The walk P on a graph, from some of its points; ``times`` is the product of its weights with (N, k)."""
+    """The walk P on a graph, from some of its points; ``times(W)`` is the product of a matrix with (N, k)."""
 
-    def __init__(self, graph: KernelGraph, points: Points, times: _Product, threads: int) -> None:
+    def __init__(self, graph: KernelGraph, points: Points, times: Callable[[Any], _Product], threads: int) -> None:
         self.is_sparse: bool = sparse.issparse(graph.weights)
-        self._graph, self._points, self._X, self._times = graph, points, points.box, times
-        self.threads = threads
+        self._graph, self._points, self._X, self._products = graph, points, points.box, times
+        self._times, self.threads = times(graph.weights), threads
         self.eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
         self._known: list[tuple[Matrix, tuple[np.ndarray, np.ndarray]]] = []
@@ -169,8 +171,13 @@ class _Walk:
         """The same for directions alone, which need no more than single precision: rows are sums of positive terms."""
         if not self.glances:
             return self.rows(starts, steps)
-        with product(single_precision(self._graph.weights), self.threads) as times:
-            return self._continued([self._one(starts)], steps, lambda V: times(V.astype(np.float32)))
+        return self._continued([self._one(starts)], steps, self._times_roughly)
+
+    @cached_property
+    def _times_roughly(self) -> _Product:
+        """The product in single precision."""
+        times = self._products(single_precision(self._graph.weights))
+        return lambda V: times(V.astype(np.float32))
 
     def _one(self, starts: np.ndarray) -> Matrix:
         """Rows of P."""
@@ -239,53 +246,89 @@ class _Walk:
         With ``plane`` only the part along the tangent plane counts, which is found after half of the rows.
         """
         half, rows = rows[max(len(rows) // 2, 1) - 1], rows[:steps]
-        there, squares = np.zeros((len(starts), len(rows) + 1)), np.zeros(len(self._X))
-        reached = np.empty(len(self._X), dtype=bool)
+        planes = self._principal(half)[1][:, :dim] if plane else None
+        if all(self._has_moments(R) for R in rows):
+            there = np.column_stack([self._mean_squares(starts, R, planes) for R in rows])
+        else:
+            there = self._mean_squares_one_by_one(starts, rows, planes)
+        rho2 = None if self._rho2 is None else [self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])]
+        return self._over_time(np.diff(there, axis=1, prepend=0.0), rho2, dim)
+
+    def _mean_squares(self, starts: np.ndarray, R: np.ndarray, planes: np.ndarray | None) -> np.ndarray:
+        """Mean squared distances of a full row from its start (n,), along directions (n, d, r) if there are any."""
+        mean, covariances = self._moments(R)
+        away = mean - self._X[starts]
+        if planes is not None:
+            away, covariances = (planes @ away[:, :, None])[:, :, 0], planes @ covariances @ planes.mT
+        return np.trace(covariances, axis1=1, axis2=2) + np.einsum("nr,nr->n", away, away)
+
+    def _mean_squares_one_by_one(self, starts: np.ndarray, rows: list[Matrix], planes: np.ndarray | None) -> np.ndarray:
+        """The same of any rows (n, steps)."""
+        there, n = np.zeros((len(starts), len(rows))), len(self._X)
+        squares, reached = np.zeros(n), np.empty(n, dtype=bool)
         last = rows if self.by_walkers else rows[-2:]  # what the walk reaches it reaches again two steps later
-        planes = self._principal(half)[1][:, :dim].mT if plane else [None] * len(starts)
-        for i, (start, along) in enumerate(zip(starts, planes, strict=True)):
+        for i, start in enumerate(starts):
             reached[:] = not self.is_sparse
             for R in last if self.is_sparse else ():
                 reached[row_entries(R, i)[0]] = True
             j = np.flatnonzero(reached)
-            squares[j] = self._squares(start, along, j)
-            there[i, 1:] = [p @ squares[at] for at, p in (_entries(R, i) for R in rows)]
-        times = None if self._rho2 is None else [self._rho2[starts], *(R @ self._rho2 for R in rows[:-1])]
-        return self._over_time(list(there.T), times, dim)
+            if planes is None:
+                squares[j] = self._points.sqdist(np.array([start]), j)[0]
+            else:
+                Y = self._X[j] @ planes[i].T - planes[i] @ self._X[start]
+                squares[j] = np.einsum("nd,nd->n", Y, Y)
+            there[i] = [p @ squares[at] for at, p in (_entries(R, i) for R in rows)]
+        return there
 
-    def _squares(self, start: int, along: np.ndarray | None, j: np.ndarray | None = None) -> np.ndarray:
-        """Squared distances from a start to some points, all by default, along some directions (r, d), all by default."""
-        if along is None:
-            return self._points.sqdist(np.array([start]), j)[0]
-        X = self._X if j is None else self._X[j]
-        Y = X @ along - self._X[start] @ along
-        return np.einsum("nd,nd->n", Y, Y)
+    def _has_moments(self, R: Matrix) -> bool:
+        return self.by_moments and isinstance(R, np.ndarray) and self._X.shape[1] <= _FEW_FEATURES
+
+    def _moments(self, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means (n, r) and covariances (n, r, r) of points that are drawn by full rows."""
+        p = R / R.sum(axis=1, dtype=float)[:, None]
+        mean, i = p @ self._X, self._pairs_of_features
+        return mean, (p @ self._X_squared)[:, i] - mean[:, :, None] * mean[:, None, :]
+
+    @cached_property
+    def _pairs_of_features(self) -> np.ndarray:
+        """Where the product of two features stands in the upper triangle (r, r)."""
+        r = self._X.shape[1]
+        place = np.zeros((r, r), dtype=int)
+        place[np.triu_indices(r)] = np.arange(r * (r + 1) // 2)
+        return np.maximum(place, place.T)
+
+    @cached_property
+    def _X_squared(self) -> np.ndarray:
+        """Products of two features (N, r(r + 1)/2)."""
+        i, j = np.triu_indices(self._X.shape[1])
+        return self._X[:, i] * self._X[:, j]
 
     def rates_of_all(self, joined: np.ndarray, steps: int, dim: int) -> np.ndarray:
-        """The same of all points that are joined with others (n, steps): Σ_j P^t_ij ‖x_j − x_i‖² follows from the means of x
-        and ‖x‖² after t steps."""
-        there, rho2 = self._all.after(steps, self._after_step)
-        return self._over_time([each[joined] for each in there], rho2 and [each[joined] for each in rho2], dim)
+        """The same of all points that are joined with others (n, steps)."""
+        growth, rho2 = self._all.after(steps)
+        return self._over_time(np.column_stack(growth), rho2, dim)[joined]
 
     @cached_property
     def _all(self) -> "Displacements":
         X, rho2 = self._X, [] if self._rho2 is None else [self._rho2]
-        return Displacements(X.T, np.vstack([X.T, np.einsum("nr,nr->n", X, X), *rho2]))
+        return Displacements(X.T, np.vstack([X.T, np.einsum("nr,nr->n", X, X), *rho2]), self._step)
 
-    def _after_step(self, values: np.ndarray) -> np.ndarray:
+    def _step(self, values: np.ndarray) -> np.ndarray:
         """P applied to functions (k, N)."""
         return self._times((values * self._graph.density).T).T * self._inverse
 
-    def _over_time(self, there: Sequence[np.ndarray], rho2: list[np.ndarray] | None, dim: int) -> np.ndarray:
-        """What mean squares (steps + 1, n) grow by over that of diffusion, in a time that goes with ρ² before each step."""
-        time = 0.5 * dim * self.eps**2 * (1.0 if rho2 is None else np.column_stack(rho2))
-        return np.diff(np.column_stack(there), axis=1) / time
+    def _over_time(self, growth: np.ndarray, rho2: list[np.ndarray] | None, dim: int) -> np.ndarray:
+        """What mean squares grow by (n, steps) over that of diffusion, in a time that goes with ρ² before each step."""
+        return growth / (0.5 * dim * self.eps**2 * (1.0 if rho2 is None else np.column_stack(rho2)))
 
     def _principal(self, R: Matrix) -> tuple[np.ndarray, np.ndarray]:
         """Singular values (n, k), largest first, and directions (n, k, r) of the points about each start."""
         known = [found for seen, found in self._known if seen is R]
         if known:
             return known[0]
+        if self._has_moments(R):
+            squares, vectors = np.linalg.eigh(self._moments(cast(np.ndarray, R))[1])
+            return np.sqrt(np.maximum(squares[:, ::-1], 0.0)), vectors[:, :, ::-1].mT
         about = [self._about(R, i) for i in range(R.shape[0])]
         most = max(len(Z) for Z in about)
         wide = most < self._X.shape[1]
@@ -330,28 +373,36 @@ def affords_moments(n_features: int, eps: float) -> bool:
 
 
 class Displacements:
-    """Mean square displacements of all points, after as many steps as were asked for; arrays or tensors.
+    """Growth of the mean squared displacements of all points in each step, of as many as are asked for; arrays or tensors.
+
+    E‖x_t − x‖² = P^t‖x‖² − 2 x·P^t x + ‖x‖² grows by δ‖x‖² − 2 x·δx, where δf = P^t(P − I)f: only the first of these
+    differences is one of numbers that are nearly equal.
 
     Parameters
     ----------
     X : array (r, N)
     values : array (r + 1 or 2, N)
         x, ‖x‖² and with local scales ρ².
+    step : callable
+        Applies P to functions (k, N).
     """
 
-    def __init__(self, X: Any, values: Any) -> None:
-        self._X, self._squares, self._values = X, values[len(X)], values
-        self._there, self._rho2 = [0.0 * self._squares], [values[-1]] if len(values) > len(X) + 1 else []
+    def __init__(self, X: Any, values: Any, step: Callable[[Any], Any]) -> None:
+        self._X, self._step, self._change = X, step, step(values) - values
+        self._rho2, self._growth = [values[-1]] if len(values) > len(X) + 1 else [], [self._grown()]
 
-    def after(self, steps: int, step: Callable[[Any], Any]) -> tuple[list[Any], list[Any] | None]:
-        """Mean squares (steps + 1, N), and ρ² before each step; ``step`` applies P to functions (k, N)."""
-        r = len(self._X)
-        while len(self._there) <= steps:
-            self._values = step(self._values)
-            self._there.append(self._values[r] - 2.0 * (self._X * self._values[:r]).sum(0) + self._squares)
+    def after(self, steps: int) -> tuple[list[Any], list[Any] | None]:
+        """What is added to mean squares (steps, N), and ρ² before each step."""
+        while len(self._growth) < steps:
             if self._rho2:
-                self._rho2.append(self._values[-1])
-        return self._there[: steps + 1], self._rho2[:steps] or None
+                self._rho2.append(self._rho2[-1] + self._change[-1])
+            self._change = self._step(self._change)
+            self._growth.append(self._grown())
+        return self._growth[:steps], self._rho2[:steps] or None
+
+    def _grown(self) -> Any:
+        r = len(self._X)
+        return self._change[r] - 2.0 * (self._X * self._change[:r]).sum(0)
 
 
 def _directions(walk: Any, starts: np.ndarray, rows: list[Any], n_values: int) -> tuple[int | None, float, float]:

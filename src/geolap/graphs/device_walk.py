@@ -95,21 +95,25 @@ class DeviceWalk:
                 for i, V in enumerate(along):
                     there[i, t] = R.p[i] @ (Y @ V.T - X[at[i]] @ V.T).square().sum(dim=1)
         rho2 = None if self._rho2 is None else [self._rho2[at], *(R.p @ self._rho2[R.columns] for R in rows[:-1])]
-        return self._over_time(there, rho2, dim)
+        return self._over_time(there.diff(dim=1), rho2, dim)
 
     def rates_of_all(self, joined: np.ndarray, steps: int, dim: int) -> np.ndarray:
         """As in `geolap.graphs.calibrate`."""
-        there, rho2 = self._all.after(steps, lambda values: self._W.product((values * self._density).T).T * self._inverse)
-        return self._over_time(torch.stack(there, dim=1), rho2, dim)[joined]
+        growth, rho2 = self._all.after(steps)
+        return self._over_time(torch.stack(growth, dim=1), rho2, dim)[joined]
+
+    def _step(self, values: torch.Tensor) -> torch.Tensor:
+        """P applied to functions (k, N)."""
+        return self._W.product((values * self._density).T).T * self._inverse
 
     @cached_property
     def _all(self) -> Displacements:
         X, rho2 = self._X.T, [] if self._rho2 is None else [self._rho2[None]]
-        return Displacements(X, torch.vstack([X, X.square().sum(dim=0, keepdim=True), *rho2]))
+        return Displacements(X, torch.vstack([X, X.square().sum(dim=0, keepdim=True), *rho2]), self._step)
 
-    def _over_time(self, there: torch.Tensor, rho2: list[torch.Tensor] | None, dim: int) -> np.ndarray:
+    def _over_time(self, growth: torch.Tensor, rho2: list[torch.Tensor] | None, dim: int) -> np.ndarray:
         time = 0.5 * dim * self.eps**2 * (1.0 if rho2 is None else torch.stack(rho2, dim=1))
-        return on_host(there.diff(dim=1) / time)
+        return on_host(growth / time)
 
     def _directions(self, R: _Reached, dim: int) -> np.ndarray:
         """Leading directions (n, dim, r) of the points about each start; fewer, or zeros, where points span fewer."""
