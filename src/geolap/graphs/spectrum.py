@@ -9,13 +9,13 @@ Solved are the largest eigenvalues of c I − M, c = max ρ^{−2}, which is A i
 components is solved component by component: as one, it would have as many equal eigenvalues, which no iteration can tell
 apart.
 
-Small graphs are solved directly, and full ones by block Lanczos: a product with 24 vectors costs four times as much as one
-with one, and half of it in single precision, from which the eigenvectors are refined.  Sparse graphs of data in few
-dimensions have factors with few entries, and are solved by inverse iteration if those of two small parts say so; large ones
-by LOBPCG with coarse levels (`geolap.graphs.multigrid`); others by Lanczos.  Graphs of some thousand points, whose parts are
-so weakly connected that no iteration converges, are solved directly as well.  BLAS works on one thread: several wait for one
-another wherever the machine has other work.  Residuals are checked, and signs are fixed: the entry of largest magnitude is
-positive.
+Small graphs are solved directly, and full ones by block Lanczos: a product with 12 vectors costs little more than twice as
+much as one with one, and half of it in single precision, from which the eigenvectors are refined.  Sparse graphs of data in
+few dimensions have factors with few entries, and are solved by inverse iteration if those of two small parts say so; large
+ones by LOBPCG with coarse levels (`geolap.graphs.multigrid`); others by Lanczos.  Graphs of some thousand points, whose
+parts are so weakly connected that no iteration converges, are solved directly as well.  BLAS works on one thread: several
+wait for one another wherever the machine has other work.  Residuals are checked, and signs are fixed: the entry of largest
+magnitude is positive.
 """
 
 import logging
@@ -81,11 +81,11 @@ _FACTORIZED = 10_000
 _MOST_FILL_WORK, _PILOT = 4e9, (1000, 4000)
 # Vectors of a block, at least and at most, and blocks that hold as many vectors as are wanted; blocks at most, and those
 # before convergence is first looked for, beyond the vectors that are wanted.
-_BLOCK, _BLOCKS_OF_WANTED = (24, 48), 8
-_MOST_BLOCKS, _FIRST_LOOK = 60, 4
-# What block Lanczos in single precision aims at; the share of a residual that a correction leaves, at most; the largest
-# scale of rows, and its inverse the smallest, and the least weight of a matrix in single precision.
-_WANTED_OF_SINGLE, _LEAST_GAIN, _LARGEST_SCALE, _LEAST_WEIGHT = 2e-6, 0.5, 1e10, 1e-30
+_BLOCK, _BLOCKS_OF_WANTED = (12, 48), 8
+_MOST_BLOCKS, _FIRST_LOOK = 120, 4
+# What block Lanczos in single precision aims at, and corrections of it at most; the largest scale of rows, and its inverse
+# the smallest, and the least weight of a matrix in single precision.
+_WANTED_OF_SINGLE, _CORRECTIONS, _LARGEST_SCALE, _LEAST_WEIGHT = 2e-6, 20, 1e10, 1e-30
 # The least that a residual outside of a Krylov space is divided by.
 _LEAST_GAP = 0.1
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
@@ -409,8 +409,9 @@ def single_precision(W: np.ndarray) -> np.ndarray:
     """Weights in single precision, those below 1e-30 zero: numbers near the end of its range are slow."""
     single = np.empty(W.shape, dtype=np.float32)
     for start in range(0, len(W), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        np.multiply(W[rows], W[rows] > _LEAST_WEIGHT, out=single[rows], casting="same_kind")
+        part = single[start : start + _ROWS_AT_ONCE]
+        np.copyto(part, W[start : start + _ROWS_AT_ONCE], casting="same_kind")
+        part *= part > _LEAST_WEIGHT
     return single
 
 
@@ -492,12 +493,15 @@ def product(B: _Symmetric, n_jobs: int | None) -> Iterator[_Product]:
             yield lambda V: np.concatenate(list(pool.map(lambda part: part @ V, rows))) if len(rows) > 1 else rows[0] @ V
         return
     W, s, t = (B.W, B.s, B.t) if isinstance(B, _Scaled) else (B, 1.0, 0.0)
-    parts = np.array_split(W, _PARTS, axis=1)
+    # W is symmetric: BLAS is faster from the left in single precision, and from the right in double.
+    left = W.dtype == np.float32
+    parts = np.array_split(W, _PARTS, axis=int(left))
     with ThreadPoolExecutor(threads) as pool:
 
         def times(V: np.ndarray) -> np.ndarray:
-            across = np.ascontiguousarray(s * V.T)  # as W is symmetric: BLAS is faster from this side
-            return (s * np.concatenate(list(pool.map(lambda part: across @ part, parts)), axis=-1) + t * V.T).T
+            U = np.ascontiguousarray(s * V.T) if left else np.ascontiguousarray((s * V.T).T)
+            found = list(pool.map(lambda part: U @ part if left else (part @ U).T, parts))
+            return (s * np.concatenate(found, axis=-1) + t * V.T).T
 
         yield times
 
@@ -601,27 +605,29 @@ def _refined(
 ) -> _Eigenpairs | None:
     """Eigenpairs in double precision from a space in single precision; None where it does not tell them.
 
-    With a residual r, the error of a vector is (θ − B)⁻¹ r: in the space from its other eigenvectors, and outside, where B
-    is hardly more than its ``diagonal`` t, r/(θ − t).  Each correction leaves about a tenth of the residual.
+    Davidson's method: with a residual r, the error of a vector is (θ − B)⁻¹ r: in the space from its other eigenvectors, and
+    outside, where B is hardly more than its ``diagonal`` t, r/(θ − t).  Eigenvectors are sought among all corrections.
     """
     V, others, U = space.basis, space.values[:-k], space.U[:, :-k]
-    vectors, before = space.largest(k)[1].astype(float), np.inf
-    while True:
-        vectors = np.linalg.qr(vectors - known * (known.T @ vectors))[0]
-        there = product(vectors)
-        values, rotation = np.linalg.eigh(vectors.T @ there)
-        vectors, there = vectors @ rotation, there @ rotation
-        R = there - vectors * values
-        residual = float(np.linalg.norm(R, axis=0).max())
-        if residual <= _WANTED * top:
+    new = space.largest(k)[1].astype(float)
+    Q = there = np.empty((len(new), 0))
+    for _ in range(_CORRECTIONS):
+        for _ in range(2):
+            new = np.linalg.qr(new - known * (known.T @ new) - Q @ (Q.T @ new))[0]
+        Q, there = np.hstack([Q, new]), np.hstack([there, product(new)])
+        values, rotation = np.linalg.eigh(Q.T @ there)
+        values, rotation = values[-k:], rotation[:, -k:]
+        vectors = Q @ rotation
+        R = there @ rotation - vectors * values
+        residuals = np.linalg.norm(R, axis=0)
+        if residuals.max() <= _WANTED * top:
             return values, vectors
-        if not residual <= _LEAST_GAIN * before:
-            return None
-        before, R = residual, (R / residual).astype(V.dtype)
+        left = residuals > 0.1 * _WANTED * top
+        R, theta = (R[:, left] / residuals[left]).astype(V.dtype), values[left]
         inside = V.T @ R
-        step = (U @ ((U.T @ inside) / (values - others[:, None]))).astype(V.dtype)
-        outside = (R - V @ inside) / np.maximum(values - diagonal[:, None], _LEAST_GAP * top)
-        vectors = vectors + residual * (V @ step + outside)
+        step = (U @ ((U.T @ inside) / (theta - others[:, None]))).astype(V.dtype)
+        new = V @ step + (R - V @ inside) / np.maximum(theta - diagonal[:, None], _LEAST_GAP * top)
+    return None
 
 
 def _few_fill_ins(B: sparse.csr_array, top: float) -> bool:
