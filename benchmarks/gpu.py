@@ -7,7 +7,7 @@ python benchmarks/gpu.py maps       graphs and what is built on them, with the s
 import sys
 from collections import defaultdict
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -24,18 +24,18 @@ from measuring import best_of, hourglass, run_parts, timed
 DEVICE, MANY, SOME, FEW = "cuda", 1_000_000, 50_000, 5000
 # What is timed, by phase; those inside of others are indented.
 PHASES = {
-    "pairs": ["estimators.base.skeleton_of"],
-    "selection": ["estimators.base.resolve_bandwidth"],
-    "  row sums": ["engines.device.DeviceEngine.row_sums"],
-    "  local metrics": ["engines.base.ExactEngine.local_metrics"],
-    "    their moments": ["engines.device.DeviceEngine._metrics"],
-    "  neighborhoods": ["local_dimension.Surroundings.at"],
-    "graph": ["estimators.base.build_graph", "estimators.base.landmark_graph"],
-    "calibration": ["estimators.base.calibrated"],
-    "components": ["estimators.maps.graph_components", "estimators.clusters.graph_components"],
-    "spectrum": ["estimators.maps.smooth_spectrum", "estimators.clusters.smooth_spectrum"],
-    "smooth functions": ["estimators.labels.smooth_functions"],
-    "extension": ["estimators.base.extend"],
+    "pairs": ["estimators.base:skeleton_of"],
+    "selection": ["estimators.base:resolve_bandwidth"],
+    "  row sums": ["engines.device:DeviceEngine.row_sums"],
+    "  local metrics": ["engines.base:ExactEngine.local_metrics"],
+    "    their moments": ["engines.device:DeviceEngine._metrics"],
+    "  neighborhoods": ["local_dimension:Surroundings.at"],
+    "graph": ["estimators.base:build_graph", "estimators.base:landmark_graph"],
+    "calibration": ["estimators.base:calibrated"],
+    "components": ["estimators.maps:graph_components", "estimators.clusters:graph_components"],
+    "spectrum": ["estimators.maps:smooth_spectrum", "estimators.clusters:smooth_spectrum"],
+    "smooth functions": ["estimators.labels:smooth_functions"],
+    "extension": ["estimators.base:extend"],
 }
 
 
@@ -121,12 +121,11 @@ def phases():
 
     for name, places in PHASES.items():
         for place in places:
-            path = place.split(".")
-            owner = import_module("geolap." + ".".join(path[:2]))
-            for attribute in path[2:-1]:
-                owner = getattr(owner, attribute)
-            before.append((owner, path[-1], getattr(owner, path[-1])))
-            setattr(owner, path[-1], clocked(before[-1][2], name))
+            module, path = place.split(":")
+            *holders, last = path.split(".")
+            owner = reduce(getattr, holders, import_module(f"geolap.{module}"))
+            before.append((owner, last, getattr(owner, last)))
+            setattr(owner, last, clocked(before[-1][2], name))
     try:
         yield seconds
     finally:
