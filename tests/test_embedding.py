@@ -14,6 +14,7 @@ from geolap.estimators.base import graph_in_words
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.neighbors import all_pairs, nearest_pairs, pairs_within
 from geolap.graphs.spectrum import largest_eigenpairs, smooth_spectrum
+from geolap.points import Points
 
 
 def circle(n):
@@ -242,6 +243,24 @@ def test_copies_do_not_fill_the_neighbors_of_a_map():
     model = geolap.LaplacianEigenmap(random_state=0).fit(np.clip(np.round(answers), 1, 5))
     assert model.n_graph_components_ == 1
     assert model.n_neighbors_ is None
+
+
+def test_copies_are_one_neighbor_of_a_map():
+    rng = np.random.default_rng(0)
+    bases = np.repeat([0.2, 1.0], 150)[:, None] * rng.standard_normal((300, 4))  # one ε̂ does not suit all
+    place = np.r_[np.arange(300), np.repeat([5, 170, 200], 20)]
+    X = bases[place]
+    model = geolap.LaplacianEigenmap(random_state=0)
+    pairs = model._of_nearest(Points(X), 10, 7)
+    apart = model._of_nearest(Points(bases), 10, 7)
+    joined, expected = (each.pairs.sqdist.toarray() * each.pairs.unit**2 for each in (pairs, apart))
+    np.testing.assert_allclose(joined, expected[place][:, place], atol=1e-250)
+    np.testing.assert_array_equal(pairs.scale.rho, apart.scale.rho[place])
+    fitted = model.fit(X)
+    assert (fitted.n_neighbors_, fitted.n_graph_components_) == (10, 1)
+    np.testing.assert_allclose(fitted.embedding_[300:], fitted.embedding_[place[300:]], atol=1e-8)
+    # A list of neighbors that is asked for holds rows, copies or not.
+    assert geolap.LaplacianEigenmap(n_neighbors=10, random_state=0).fit(X).graph_.weights.nnz < fitted.graph_.weights.nnz
 
 
 def test_components_have_places_of_their_own_on_a_map_of_few_coordinates():

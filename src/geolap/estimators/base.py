@@ -61,6 +61,10 @@ NEIGHBORS, NEAREST, DENSITY = 10, 7, 0.5
 
 # The error of thinning from which on a warning tells it.
 _MUCH_ERROR = 0.05
+# Relative to the largest, places on a line that differ by more belong to different points.
+_APART = 1e-13
+# Copies are one neighbor as long as that makes no more pairs than this, or than this many times those without copies.
+_MANY_PAIRS, _MORE_PAIRS = 2e6, 4.0
 
 _BANDWIDTH = """    bandwidth : float, str or selector, default "gc"
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
@@ -244,10 +248,16 @@ class GraphEstimator(Spoken, BaseEstimator):
         return replace(spec, n_neighbors=None if spec.n_neighbors == "auto" else spec.n_neighbors).filled()
 
     def _of_nearest(self, data: Points, n_neighbors: int, local_scale: int | None = None) -> Skeleton:
-        """The skeleton of the graph of nearest neighbors that takes the place of all pairs."""
+        """The skeleton of the graph of nearest neighbors that takes the place of all pairs; copies are one neighbor."""
         spec = self._spec(data)
         density = min(spec.renormalization, DENSITY)
         near = replace(spec, n_neighbors=n_neighbors, local_scale=local_scale, renormalization=density)
+        found = places(data)
+        if found is not None and len(found[0]) > n_neighbors:
+            rows, place = found
+            apart = skeleton_of(data.taken(rows), near, random_state=self.random_state)
+            if apart.n_pairs_at(place) <= max(_MANY_PAIRS, _MORE_PAIRS * len(data) * (n_neighbors + 1)):
+                return apart.at(place)
         return skeleton_of(data, near, random_state=self.random_state)
 
     def _build(
@@ -420,14 +430,24 @@ def nearest_among(built: BuiltGraph, rows: np.ndarray, others: np.ndarray) -> np
     return others[pairwise_distances_argmin(points[rows], points[others], metric=built.metric)]
 
 
+def places(data: Points) -> tuple[np.ndarray, np.ndarray] | None:
+    """Rows (n,) that are all different, and at which of them each point is (N,); None where none are known to be copies."""
+    if isinstance(data, Distances) or data.on_gpu or not isinstance(data.given, np.ndarray):
+        return None
+    along = np.sort(data.given @ np.sin(1.0 + np.arange(data.shape[1])))  # copies are at the same place of a line as well
+    if (np.diff(along) > _APART * np.abs(along).max()).all():
+        return None
+    _, first, place = np.unique(data.given, axis=0, return_index=True, return_inverse=True)
+    if len(first) == len(data):
+        return None
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[place.ravel()]
+
+
 def piled(data: Points) -> bool:
     """Whether most points have so many copies that these fill half of a list of neighbors."""
-    if isinstance(data, Distances) or not isinstance(data.given, np.ndarray):
-        return False
-    _, place, counts = np.unique(
-        data.given @ np.sin(1.0 + np.arange(data.shape[1])), return_inverse=True, return_counts=True
-    )
-    return bool(np.median(counts[place]) > NEIGHBORS / 2)
+    found = places(data)
+    return found is not None and bool(np.median(np.bincount(found[1])[found[1]]) > NEIGHBORS / 2)
 
 
 def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) -> str:

@@ -1,9 +1,10 @@
 """The skeleton of a graph: what of it does not depend on ε, which pairs count and how the bandwidth varies."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ..distances import Distances, given_pairs
 from ..engines import Engine, check_chunked, make_engine
@@ -45,6 +46,20 @@ class Skeleton:
             return None
         S = self.pairs.host.sqdist
         return S.shape[0] - 1 if isinstance(S, np.ndarray) else max(1, int(np.median(np.diff(S.indptr))) - 1)
+
+    def n_pairs_at(self, place: np.ndarray) -> float:
+        """How many pairs `at` would have."""
+        assert self.pairs is not None
+        S, counts = sparse.csr_array(self.pairs.sqdist), np.bincount(place).astype(float)
+        return float(counts @ np.add.reduceat(counts[S.indices], S.indptr[:-1]))
+
+    def at(self, place: np.ndarray) -> "Skeleton":
+        """That of points (N,) at the places of these: joined with all at the same place, and at those it is joined with."""
+        assert self.pairs is not None
+        S = sparse.csr_array(self.pairs.sqdist)[place][:, place]
+        S.sort_indices()
+        scale = None if self.scale is None else replace(self.scale, rho=self.scale.rho[place])
+        return replace(self, pairs=Pairs(S, self.pairs.unit), scale=scale)
 
     def engine(self, points: Points) -> Engine:
         """The engine that sums over these pairs."""
