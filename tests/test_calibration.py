@@ -157,6 +157,16 @@ def test_neighbors_within_the_noise_are_noticed():
     assert "noise" in fit.calibration_.explain() or not fit.calibration_.told
 
 
+def test_a_factor_within_its_error_is_not_used():
+    few = np.random.default_rng(0).standard_normal((3, 2))
+    far = np.vstack([np.random.default_rng(0).standard_normal((200, 3)), np.full((1, 3), 1e6)])
+    for X, params in ((few, {"bandwidth": 1.0}), (far, {"bandwidth": 1e7, "n_neighbors": 20})):
+        calibration = geolap.LaplacianEigenmap(1, random_state=0, **params).fit(X).calibration_
+        assert (calibration.factor, calibration.told) == (1.0, False)
+        assert calibration.standard_error > 0
+        assert "differs so much from point to point" in str(calibration.explain())
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1e5])
 def test_factor_does_not_depend_on_the_unit(scale):
     X = make_sphere(300, random_state=0).data

@@ -44,7 +44,7 @@ class Calibration:
     factor : float
         c: L/c has its scale right.  1 where it cannot be told.
     standard_error : float
-        Of c over evaluation points; NaN where c cannot be told.
+        Of c over evaluation points; NaN where no directions stand out.
     step : float
         The same factor for one step: what H, and with it lengths and areas on a map, is divided by.
     dimension : int or None
@@ -77,6 +77,11 @@ class Calibration:
 
     def explain(self) -> Sentence:
         """The factor in words."""
+        if self.standard_error > 0 and not self.told:
+            return Sentence(
+                "How far a walk on the graph gets differs so much from point to point (few points or distant outliers do "
+                "that) that nothing tells what to divide the Laplacian by: its eigenvalues are those of the graph."
+            )
         if not self.told:
             return Sentence(
                 "No number of directions stands out for most points ({share:.0%} agree), so there is no length to calibrate "

@@ -31,8 +31,8 @@ _Product = Callable[[np.ndarray], np.ndarray]
 # Sums that have an inverse are above this.
 _TINY = np.finfo(float).tiny
 
-# Evaluation points of a batch, the most batches, and the relative standard error that is enough.
-_BATCH, _MOST_BATCHES, _ENOUGH = 64, 4, 0.01
+# Evaluation points of a batch, the most batches, the relative standard error that is enough, and that which tells nothing.
+_BATCH, _MOST_BATCHES, _ENOUGH, _MOST_ERROR = 64, 4, 0.01, 0.5
 # Steps: at first and at most, of sparse rows and of full ones; doubled while displacements still grow at this share of the
 # rate of the second step, or at the second share in tangent planes, which curvature leaves sooner.
 _FEW_STEPS, _MOST_STEPS, _MOST_FULL_STEPS = 4, 16, 8
@@ -120,11 +120,13 @@ def _measured(walk: Any, joined: np.ndarray, multiplicity: np.ndarray | None, n_
             if not error <= _ENOUGH * factor:
                 rates = np.vstack([rates, more])
                 factor, error = _extrapolated(rates)
+    if not error <= _MOST_ERROR * factor:
+        return _untold(share, error)
     return Calibration(factor, error, step, seen, share, near, rates.mean(axis=0))
 
 
-def _untold(share: float) -> Calibration:
-    return Calibration(1.0, float("nan"), 1.0, None, share, 0.0, np.zeros(0))
+def _untold(share: float, error: float = float("nan")) -> Calibration:
+    return Calibration(1.0, error, 1.0, None, share, 0.0, np.zeros(0))
 
 
 @contextmanager
@@ -260,7 +262,8 @@ class _Walk:
         away = mean - self._X[starts]
         if planes is not None:
             away, covariances = (planes @ away[:, :, None])[:, :, 0], planes @ covariances @ planes.mT
-        return np.trace(covariances, axis1=1, axis2=2) + np.einsum("nr,nr->n", away, away)
+        there = np.trace(covariances, axis1=1, axis2=2) + np.einsum("nr,nr->n", away, away)
+        return np.where(R.any(axis=1), there, 0.0)  # a row may vanish by rounding
 
     def _mean_squares_one_by_one(self, starts: np.ndarray, rows: list[Matrix], planes: np.ndarray | None) -> np.ndarray:
         """The same of any rows (n, steps)."""
@@ -285,7 +288,7 @@ class _Walk:
 
     def _moments(self, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Means (n, r) and covariances (n, r, r) of points that are drawn by full rows."""
-        p = R / R.sum(axis=1, dtype=float)[:, None]
+        p = R / np.maximum(R.sum(axis=1, dtype=float), _TINY)[:, None]
         mean, i = p @ self._X, self._pairs_of_features
         return mean, (p @ self._X_squared)[:, i] - mean[:, :, None] * mean[:, None, :]
 
