@@ -309,7 +309,7 @@ class _Walk:
     def rates_of_all(self, joined: np.ndarray, steps: int, dim: int) -> np.ndarray:
         """The same of all points that are joined with others (n, steps)."""
         growth, rho2 = self._all.after(steps)
-        return self._over_time(np.column_stack(growth), rho2, dim)[joined]
+        return self._over_time(np.column_stack(growth)[joined], rho2 and [each[joined] for each in rho2], dim)
 
     @cached_property
     def _all(self) -> "Displacements":
