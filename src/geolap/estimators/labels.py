@@ -32,12 +32,12 @@ from .base import NEIGHBORS, GraphEstimator, Read, carriers, documented, in_chun
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
-# Beyond this many points, more eigenvectors take too long.
-_MANY_POINTS = 5000
+# Beyond so many points, more eigenvectors than these take too long: over all pairs, alone and weighed with neighbors, and
+# over neighbors, of few and of many classes.  Over 23 sets of up to 1500 points with 100 labels, 18.2 % were wrong with 60
+# or 200 of all pairs where two graphs are weighed, 19.0 % with 60 of both.  Of 26 classes of 20 000 points (letter, 20 labels
+# of each), 49 % were wrong with 60 of neighbors and 28 % with 200; of two classes as many with both.
 _SIZE_OF_MANY = 60
-# Where two graphs are weighed, those of all pairs and those of neighbors: over 23 sets of up to 1500 points with 100 labels,
-# 18.2 % were wrong with 60 or 200 of all pairs, 19.0 % with 60 of both.
-_MANY_WEIGHED = (1500, 10_000)
+_MANY_OF_ALL, _MANY_OF_NEIGHBORS, _MANY_CLASSES_KNOWN = (5000, 1500), (10_000, 30_000), 8
 # The points that carry each of them, at most: over 7 sets of 5404 to 6000 points, with 60 of both, 17.5 % were wrong, and
 # 17.6 % with all pairs of all points; 16.5 % with 200 of neighbors.
 _POINTS_OF_WEIGHED = (3000, 20_000)
@@ -57,8 +57,8 @@ _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
         another parameter that says which pairs count or what ε is, leaves one graph, over all points.
 """
 _SETTINGS = """    n_eigenvectors : int, optional
-        p.  By default 5, 20, 60 and, up to 5000 points, 200 are tried; where two graphs are weighed, 200 up to 1500 points
-        for all pairs, and 10 000 for neighbors.
+        p.  By default 5, 20 and 60 are tried, and 200 over neighbors of up to 10 000 points, 30 000 with eight classes or
+        more, and over all pairs of up to 5000 points, 1500 where two graphs are weighed.
     power : float, optional
         m.  By default 1, 2 and 4 are tried.
     penalty : float, optional
@@ -106,9 +106,13 @@ class _SmoothEstimator(GraphEstimator):
         return len(self._fit.unreached)
 
     def _smooth_fit(
-        self, built: BuiltGraph, known: np.ndarray, target: np.ndarray, *, classes: bool, many: int
+        self, built: BuiltGraph, known: np.ndarray, target: np.ndarray, *, classes: bool, weighed: bool
     ) -> SmoothFit:
-        """Fit target (n, C) at the known points by smooth functions on the graph, fewer of them for more than ``many``."""
+        """Fit target (n, C) at the known points by smooth functions on the graph, the only one or weighed with another."""
+        if built.n_neighbors is None:
+            many = _MANY_OF_ALL[weighed]
+        else:
+            many = _MANY_OF_NEIGHBORS[target.shape[1] >= _MANY_CLASSES_KNOWN]
         sizes = tuple(size for size in SIZES if size <= _SIZE_OF_MANY or built.kernel.n_points <= many)
         sizes = sizes if self.n_eigenvectors is None else (self.n_eigenvectors,)
         known = known if built.landmarks is None else np.searchsorted(built.landmarks, known)
@@ -185,8 +189,7 @@ class _SmoothEstimator(GraphEstimator):
     def _weighed(self, data: Any, y: Any, known: np.ndarray, target: np.ndarray, *, classes: bool) -> tuple["_Weighed", ...]:
         """Fits of target (n, C) at the known points on every graph that counts, the best first."""
         graphs = self._graphs(data, y, known)
-        many = _MANY_WEIGHED if len(graphs) > 1 else (_MANY_POINTS,)
-        fits = [self._smooth_fit(g, known, target, classes=classes, many=m) for g, m in zip(graphs, many, strict=True)]
+        fits = [self._smooth_fit(g, known, target, classes=classes, weighed=len(graphs) > 1) for g in graphs]
         n = total_of(weights_at(data.multiplicity, known), len(known))
         weights = weights_of_graphs(fits, n, classes=classes)
         found = [_Weighed(*each) for each in zip(graphs, fits, weights.tolist(), strict=True) if each[2] > _NO_WEIGHT]
