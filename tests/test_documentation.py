@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+from sklearn.datasets import load_digits
+
 import geolap
 from geolap.choices import RULES
 from geolap.selectors import METHODS
@@ -30,6 +33,14 @@ def test_the_gallery_has_every_example_in_its_place(monkeypatch):
     from gallery_order import ORDER
 
     assert {*ORDER} == {path.name for path in (ROOT / "examples").glob("*.py")}
+
+
+@pytest.mark.slow
+def test_the_first_answer_is_the_one_that_is_printed():
+    X = load_digits().data
+    said = str(geolap.GeometricConsistency(random_state=0).fit(X).selection_.explain())
+    for page in ("README.md", "docs/quick_start.md"):
+        assert said in (ROOT / page).read_text()
 
 
 def test_links_of_the_readme_lead_somewhere():
