@@ -228,6 +228,17 @@ def test_strengths_are_those_of_the_labels(n_clusters):
         np.testing.assert_allclose(model.strengths_[3], strength, rtol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [3.7, 1e-3])
+def test_clusters_of_bits_depend_neither_on_the_unit_nor_on_the_order_of_rows(unit):
+    X = np.random.default_rng(0).integers(0, 2, (200, 7)).astype(float)
+    order = np.random.default_rng(1).permutation(len(X))
+    one, other = (LaplacianClustering(random_state=0).fit(A) for A in (X, unit * X[order]))
+    assert one.status_ is other.status_
+    assert list(one.strengths_) == list(other.strengths_)
+    np.testing.assert_allclose(list(other.strengths_.values()), list(one.strengths_.values()), rtol=1e-9)
+    assert adjusted_rand_score(one.labels_[order], other.labels_) == 1.0
+
+
 def test_few_points_have_fewer_neighbors():
     X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     model = LaplacianClustering(2, bandwidth=0.5, local_scale=None).fit(X)

@@ -69,6 +69,8 @@ __all__ = ["ClusterStatus", "LaplacianClustering"]
 _STANDS_OUT, _ONE_PIECE = 3.0, 1.3
 # Parts that may turn out to be outliers, eigenvectors beyond the number of parts, and what counts as an eigenvalue of 0.
 _SPARE, _BEYOND, _ZERO = 10, 5, 1e-9
+# By how much the longest row is longer for the choice of the first pivot.
+_FIRST = 1e-6
 
 
 class ClusterStatus(Told):
@@ -367,15 +369,23 @@ class _Cutter:
         return self.graph.renormalized_degrees, self.graph.transition()
 
     def by_pivots(self, n_parts: int) -> np.ndarray:
-        return _ranked(cluster_qr(normalize(self.vectors[:, :n_parts])), self.places)
+        some = self.vectors[:, :n_parts]
+        length = np.linalg.norm(some, axis=1)
+        # The first pivot is the longest row: among rows of length one, rounding would choose it.
+        rows = normalize(some) * (1.0 + _FIRST * length / length.max())[:, None]
+        return _ranked(cluster_qr(rows), self.places)
 
     def by_means(self, n_parts: int) -> np.ndarray:
         used = slice(n_parts + _BEYOND)
         last = self.eigenvalues[min(n_parts, len(self.eigenvalues)) - 1]
         rows = normalize(self.vectors[:, used] / np.sqrt(self.eigenvalues[used] + max(last, _ZERO)))
+        # Its starts are drawn from rows in an order that is not that of the data.
+        order = np.argsort(np.linalg.norm(self.vectors[:, used], axis=1), kind="stable")
         means = KMeans(n_parts, n_init=10, random_state=0)  # the same every time
+        weights, found = self.graph.multiplicity, np.empty(len(rows), dtype=int)
         with threadpool_limits(1, "openmp"):  # its threads wait for one another where the machine has other work
-            return _ranked(means.fit_predict(rows, sample_weight=self.graph.multiplicity), self.places)
+            found[order] = means.fit_predict(rows[order], sample_weight=None if weights is None else weights[order])
+        return _ranked(found, self.places)
 
     def cut(self, parts: np.ndarray, k: int, n_parts: int) -> _Cut:
         """The k largest of so many parts."""
