@@ -287,7 +287,7 @@ def nearest_neighbors(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = N
     """Distances (N, k) to the k nearest other points, ascending, and which points they are (N, k).
 
     Points at the same distance are in an order that depends neither on the unit nor on the order of rows, except for copies,
-    distances that were given, points on a GPU, and where more than 512 are as near as the last of the neighbors.
+    distances that were given, points on a GPU, faiss, and where more than 512 are as near as the last of the neighbors.
 
     Exact, unless there are more than 50 000 points in more than 15 dimensions and faiss is installed: then distances are
     exact, but a few neighbors may be missed.
