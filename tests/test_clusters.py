@@ -208,6 +208,37 @@ def test_real_clusters_are_found_as_well_as_by_scikit_learn(load):
     assert normalized_mutual_info_score(y, ours) > normalized_mutual_info_score(y, theirs) - 0.02
 
 
+def uneven():
+    """Four clusters of very different size and spread."""
+    rng, places = np.random.default_rng(5), (((0, 0), 0.1, 100), ((2, 0), 0.6, 500), ((0, 6), 2.0, 250), ((-3, -1), 0.3, 60))
+    return np.vstack([rng.normal(center, spread, (n, 2)) for center, spread, n in places])
+
+
+@pytest.mark.parametrize("n_clusters", [None, 3])
+def test_strengths_are_those_of_the_labels(n_clusters):
+    model = LaplacianClustering(n_clusters, random_state=0).fit(uneven())
+    assert (model.n_clusters_, model.n_outliers_) == (3, 0)
+    graph = model.graph_
+    member, mass = np.eye(3)[model.labels_], graph.renormalized_degrees
+    leaving = 1.0 - (mass @ (member * (graph.transition() @ member))) / (mass @ member)
+    strength = model.eigenvalues_[3] / leaving.max()
+    assert strength > 3
+    if n_clusters is None:
+        assert model.status_ is ClusterStatus.STAND_OUT
+        np.testing.assert_allclose(model.strengths_[3], strength, rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [3.7, 1e-3])
+def test_clusters_of_bits_depend_neither_on_the_unit_nor_on_the_order_of_rows(unit):
+    X = np.random.default_rng(0).integers(0, 2, (200, 7)).astype(float)
+    order = np.random.default_rng(1).permutation(len(X))
+    one, other = (LaplacianClustering(random_state=0).fit(A) for A in (X, unit * X[order]))
+    assert one.status_ is other.status_
+    assert list(one.strengths_) == list(other.strengths_)
+    np.testing.assert_allclose(list(other.strengths_.values()), list(one.strengths_.values()), rtol=1e-9)
+    assert adjusted_rand_score(one.labels_[order], other.labels_) == 1.0
+
+
 def test_few_points_have_fewer_neighbors():
     X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     model = LaplacianClustering(2, bandwidth=0.5, local_scale=None).fit(X)

@@ -176,6 +176,36 @@ def test_nearest_neighbors_among_many_duplicates():
     assert not (columns == np.arange(21)[:, None]).any()
 
 
+def answers(n=400, n_features=6):
+    """Different rows of answers on a scale of five, in an order of chance: most distances are tied."""
+    rng = np.random.default_rng(3)
+    X = 3.0 + 0.9 * rng.standard_normal((n, 2)) @ rng.standard_normal((2, n_features))
+    X = np.unique(np.clip(np.round(X + 0.5 * rng.standard_normal(X.shape)), 1.0, 5.0), axis=0)
+    return X[rng.permutation(len(X))]
+
+
+@pytest.mark.parametrize("n_features", [6, 20])
+def test_neighbors_among_ties_do_not_depend_on_the_unit_or_the_order_of_rows(n_features):
+    X = answers(n_features=n_features)
+    distances, columns = nearest_neighbors(X, 10)
+    full = cdist(X, X)
+    np.testing.assert_allclose(distances, np.sort(full, axis=1)[:, 1:11], rtol=1e-9)
+    np.testing.assert_allclose(np.take_along_axis(full, columns, axis=1), distances, rtol=1e-9)
+    assert (np.diff(distances, axis=1) >= 0).all()
+    for unit in (3.7, 10.0, 1e-3):
+        np.testing.assert_array_equal(nearest_neighbors(unit * X, 10)[1], columns)
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_array_equal(order[nearest_neighbors(X[order], 10)[1]], columns[order])
+
+
+def test_ties_favor_no_direction():
+    X = np.stack(np.meshgrid(np.arange(40.0), np.arange(40.0)), axis=-1).reshape(-1, 2)
+    _, columns = nearest_neighbors(X, 2)
+    inside = ((X > 0) & (X < 39)).all(axis=1)
+    drift = (X[columns[inside]] - X[inside, None]).mean(axis=(0, 1))
+    assert np.abs(drift).max() < 0.05
+
+
 def test_given_distances_keep_zeros_and_either_side():
     D = sparse.csr_array(([2.0, 0.0, 3.0], ([0, 1, 2], [1, 2, 0])), shape=(3, 3))
     W = given_pairs(D).weights(2.0).toarray()

@@ -16,8 +16,9 @@ and spectral clustering provably finds k of them where
 .. math:: Υ(k) = λ_{k+1} / \\max_S φ(S)
 
 is large (Peng, Sun & Zanetti 2017): each hangs together better than it hangs on the others.  One piece, cut anywhere, has Υ
-of about one or less.  The parts are read from k eigenvectors by pivoted QR (Damle, Minden & Ying 2019).  Where none stand
-out, the mean of φ takes the place of its maximum (Kolev & Mehlhorn 2016), for a guess.
+of about one or less.  To find k, parts are read from k eigenvectors by pivoted QR (Damle, Minden & Ying 2019).  Where none
+stand out, the mean of φ takes the place of its maximum (Kolev & Mehlhorn 2016), for a guess.  Then k-means divides the
+points; where its parts do not stand out and those of pivoted QR do, these are the clusters.
 
 Sparse places make small parts that hang on by a thread, or by none.  These are no clusters: a cluster holds at least a tenth
 of an equal share of the points, duplicates counted once; more parts are made until there are k such, and the others go where
@@ -43,6 +44,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
+from ..caching import cached_property
 from ..distances import Distances, points_of
 from ..graphs.build import BuiltGraph, drawn_landmarks
 from ..graphs.graph import KernelGraph
@@ -67,6 +69,8 @@ __all__ = ["ClusterStatus", "LaplacianClustering"]
 _STANDS_OUT, _ONE_PIECE = 3.0, 1.3
 # Parts that may turn out to be outliers, eigenvectors beyond the number of parts, and what counts as an eigenvalue of 0.
 _SPARE, _BEYOND, _ZERO = 10, 5, 1e-9
+# By how much the longest row is longer for the choice of the first pivot.
+_FIRST = 1e-6
 
 
 class ClusterStatus(Told):
@@ -137,7 +141,8 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     status_ : ClusterStatus
         How their number was found; prints as a sentence.
     strengths_ : dict
-        Υ of each number that was looked at, 3 and more of which stand out; empty if the number was given.
+        Υ of each number that was looked at, 3 and more of which stand out; that of ``n_clusters_`` is Υ of the clusters
+        before outliers join them.  Empty if the number was given.
     eigenvalues_ : ndarray
         Of I − P, ascending from 0, without outliers that are joined with nothing.
     n_outliers_ : int
@@ -206,18 +211,25 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         spectrum = smooth_spectrum(graph, n_vectors, markov=True, n_jobs=self.n_jobs)
         eigenvalues = 0.25 * graph.bandwidth**2 * spectrum.eigenvalues
         vectors = spectrum.vectors * np.sqrt(spectrum.mass)[:, None]
+        cutter = _Cutter(graph, eigenvalues, vectors, places[core])
         with one_blas_thread:
-            strengths = {} if self.n_clusters is not None else self._strengths(graph, eigenvalues, vectors, places[core])
+            cuts = self._cuts(cutter)
         if self.n_clusters is not None:
-            k, self.status_ = self.n_clusters, ClusterStatus.GIVEN
+            k, status = self.n_clusters, ClusterStatus.GIVEN
         elif spectrum.n_components > self.max_clusters:
-            k, self.status_ = self.max_clusters, ClusterStatus.MORE
+            k, status = self.max_clusters, ClusterStatus.MORE
         else:
-            k, self.status_ = _number(strengths)
-        self.strengths_ = {tried: strength for tried, (strength, _) in strengths.items()}
+            k, status = _number(cuts)
         core = core if k > 1 else self._core(built.kernel, places, 1)[0]
         labels = np.full(n, -1)
-        labels[core] = 0 if k == 1 else self._divided(eigenvalues, vectors, k, places[core], graph.multiplicity, least)
+        labels[core] = 0
+        if k > 1:
+            cuts[k] = self._divided(cutter, k, cuts.get(k), least)
+            labels[core] = cuts[k].labels
+        if status is ClusterStatus.NO_GAP and cuts[k].strength >= _STANDS_OUT:
+            status = ClusterStatus.STAND_OUT
+        self.status_ = status
+        self.strengths_ = {} if self.n_clusters is not None else {size: cuts[size].strength for size in sorted(cuts)}
         self._built, self.eigenvalues_ = built, eigenvalues
         self.n_outliers_ = int((labels[place] < 0).sum())
         self._labels = _ranked(_joined(labels, built), built.kernel.multiplicity)
@@ -306,58 +318,90 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
             return np.arange(n), graph, enough
         return core, graph.restricted(core), enough
 
-    def _strengths(
-        self, graph: KernelGraph, eigenvalues: np.ndarray, vectors: np.ndarray, places: np.ndarray
-    ) -> dict[int, tuple[float, float]]:
-        """Υ for each number of parts that are large enough: with the largest of their conductances, and with the mean."""
-        strengths: dict[int, tuple[float, float]] = {}
-        mass, P = graph.renormalized_degrees, graph.transition()
-        for tried in range(2, len(eigenvalues)):
-            labels = _ranked(cluster_qr(normalize(vectors[:, :tried])), places)
-            sizes = np.bincount(labels, places)
-            k = int((sizes >= self.min_share * places.sum() / tried).sum())
-            if k > self.max_clusters:
+    def _cuts(self, cutter: "_Cutter") -> "dict[int, _Cut]":
+        """For each number of parts by pivoted QR that are large enough, those with the largest Υ."""
+        cuts: dict[int, _Cut] = {}
+        least, most = self.min_share * cutter.places.sum(), self.n_clusters or self.max_clusters
+        for tried in range(max(self.n_clusters or 2, 2), len(cutter.eigenvalues)):
+            parts = cutter.by_pivots(tried)
+            sizes = np.bincount(parts, cutter.places)
+            k = int(np.flatnonzero(sizes * np.arange(1, len(sizes) + 1) >= least)[-1]) + 1
+            if k > most:
                 break
             if k > 1:
-                member = np.eye(len(sizes))[labels][:, :k]
-                volume = np.maximum(mass @ member, np.finfo(float).tiny)
-                conductance = np.maximum(1.0 - (mass @ (member * (P @ member))) / volume, _ZERO)
-                found = float(eigenvalues[tried] / conductance.max()), float(eigenvalues[tried] / conductance.mean())
-                strengths[k] = max(found, strengths.get(k, found))
-        return strengths
+                cut = cutter.cut(parts, k, tried)
+                cuts[k] = max(cut, cuts.get(k, cut), key=lambda one: (one.strength, one.mean))
+        return cuts
 
-    def _divided(
-        self,
-        eigenvalues: np.ndarray,
-        vectors: np.ndarray,
-        k: int,
-        places: np.ndarray,
-        multiplicity: np.ndarray | None,
-        least: float,
-    ) -> np.ndarray:
-        """Clusters of the points of the core, −1 for outliers: parts until k are large enough, or else the k largest."""
-        best = np.zeros(len(vectors), dtype=int)
-        least = least if self.n_clusters is not None else self.min_share * places.sum() / k
-        for tried in range(k, min(k + _SPARE, len(vectors)) + 1):
-            used = slice(tried + _BEYOND)
-            soft = np.sqrt(eigenvalues[used] + max(eigenvalues[min(tried, len(eigenvalues)) - 1], _ZERO))
-            means = KMeans(tried, n_init=10, random_state=0)  # the same every time
-            with threadpool_limits(1, "openmp"):  # its threads wait for one another where the machine has other work
-                found = means.fit_predict(normalize(vectors[:, used] / soft), sample_weight=multiplicity)
-            parts = _ranked(found, places)
-            enough = (np.bincount(parts, places) >= least).sum() >= k
+    def _divided(self, cutter: "_Cutter", k: int, other: "_Cut | None", least: float) -> "_Cut":
+        """By k-means: more parts until k are large enough, or else the k largest; another cut if only that stands out."""
+        least = least if self.n_clusters is not None else self.min_share * cutter.places.sum() / k
+        for tried in range(k, min(k + _SPARE, len(cutter.vectors)) + 1):
+            parts = cutter.by_means(tried)
+            enough = (np.bincount(parts, cutter.places) >= least).sum() >= k
             if enough or tried == k:
-                best = parts
+                best = cutter.cut(parts, k, tried)
             if enough:
                 break
-        return np.where(best < k, best, -1)
+        return other if other is not None and best.strength < _STANDS_OUT <= other.strength else best
 
 
-def _number(strengths: dict[int, tuple[float, float]]) -> tuple[int, ClusterStatus]:
+@dataclass(frozen=True)
+class _Cut:
+    """Clusters (n,) of the points of the core, −1 for outliers; Υ with the largest conductance, and with the mean."""
+
+    labels: np.ndarray
+    strength: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class _Cutter:
+    """Cuts the core into parts, numbered by size, by its smoothest eigenvectors."""
+
+    graph: KernelGraph
+    eigenvalues: np.ndarray
+    vectors: np.ndarray
+    places: np.ndarray  # what each point counts for in a size
+
+    @cached_property
+    def _walk(self) -> tuple[np.ndarray, Any]:
+        return self.graph.renormalized_degrees, self.graph.transition()
+
+    def by_pivots(self, n_parts: int) -> np.ndarray:
+        some = self.vectors[:, :n_parts]
+        length = np.linalg.norm(some, axis=1)
+        # The first pivot is the longest row: among rows of length one, rounding would choose it.
+        rows = normalize(some) * (1.0 + _FIRST * length / length.max())[:, None]
+        return _ranked(cluster_qr(rows), self.places)
+
+    def by_means(self, n_parts: int) -> np.ndarray:
+        used = slice(n_parts + _BEYOND)
+        last = self.eigenvalues[min(n_parts, len(self.eigenvalues)) - 1]
+        rows = normalize(self.vectors[:, used] / np.sqrt(self.eigenvalues[used] + max(last, _ZERO)))
+        # Its starts are drawn from rows in an order that is not that of the data.
+        order = np.argsort(np.linalg.norm(self.vectors[:, used], axis=1), kind="stable")
+        means = KMeans(n_parts, n_init=10, random_state=0)  # the same every time
+        weights, found = self.graph.multiplicity, np.empty(len(rows), dtype=int)
+        with threadpool_limits(1, "openmp"):  # its threads wait for one another where the machine has other work
+            found[order] = means.fit_predict(rows[order], sample_weight=None if weights is None else weights[order])
+        return _ranked(found, self.places)
+
+    def cut(self, parts: np.ndarray, k: int, n_parts: int) -> _Cut:
+        """The k largest of so many parts."""
+        mass, P = self._walk
+        member = np.eye(parts.max() + 1)[parts][:, :k]
+        volume = np.maximum(mass @ member, np.finfo(float).tiny)
+        conductance = np.maximum(1.0 - (mass @ (member * (P @ member))) / volume, _ZERO)
+        gap = self.eigenvalues[min(n_parts, len(self.eigenvalues) - 1)]
+        return _Cut(np.where(parts < k, parts, -1), float(gap / conductance.max()), float(gap / conductance.mean()))
+
+
+def _number(cuts: dict[int, _Cut]) -> tuple[int, ClusterStatus]:
     """The finest division that stands out; else the best, or one piece."""
-    if standing := [k for k, (strength, _) in strengths.items() if strength >= _STANDS_OUT]:
+    if standing := [k for k, cut in cuts.items() if cut.strength >= _STANDS_OUT]:
         return max(standing), ClusterStatus.STAND_OUT
-    mean, best = max(((mean, k) for k, (_, mean) in strengths.items()), default=(0.0, 1))
+    mean, best = max(((cut.mean, k) for k, cut in cuts.items()), default=(0.0, 1))
     return (best, ClusterStatus.NO_GAP) if mean >= _ONE_PIECE else (1, ClusterStatus.ONE_PIECE)
 
 

@@ -22,7 +22,7 @@ from ..distances import Distances
 from ..engines.blocks import Block, blocks
 from ..kernel import gaussian
 from ..pairs import ZERO, Pairs
-from ..points import Points, PointsLike, as_points, host_array, in_unit, spread_pieces
+from ..points import Points, PointsLike, as_points, host_array, in_unit, in_unit_box, spread_pieces
 from ..sentences import Sentence
 from ..threads import Scratch, heard, in_order, thread_count
 from ..validation import check_number
@@ -57,6 +57,9 @@ _QUERIES, _ROWS, _HELD = 2**11, 2**12, 2**24
 _TIMED = 8
 # The relative error of a squared distance to the farthest neighbor beyond which it is found by differences.
 _RELATIVE_ERROR = 1e-9
+
+# Distances that agree to this share are equal, whatever the unit; and of how many of a point's neighbors that is looked at.
+_TIED, _MOST_TIED = 1e-9, 512
 
 # Distances (n, k) and columns (n, k).
 _Found = tuple[np.ndarray, np.ndarray]
@@ -283,6 +286,9 @@ def _of_either(sqdist: np.ndarray, columns: np.ndarray) -> sparse.csr_array:
 def nearest_neighbors(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Distances (N, k) to the k nearest other points, ascending, and which points they are (N, k).
 
+    Points at the same distance are in an order that depends neither on the unit nor on the order of rows, except for copies,
+    distances that were given, points on a GPU, faiss, and where more than 512 are as near as the last of the neighbors.
+
     Exact, unless there are more than 50 000 points in more than 15 dimensions and faiss is installed: then distances are
     exact, but a few neighbors may be missed.
     """
@@ -302,7 +308,7 @@ def nearest_neighbors(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = N
         search = _nearest_by_faiss
     else:
         search = _nearest_by_brute_force
-    distances, columns = search(box, k, n_jobs)
+    distances, columns = search(points, k, n_jobs)
     # The point itself comes first, unless duplicates crowd it out: then the last of them goes.
     own = columns == np.arange(len(box))[:, None]
     own[~own.any(axis=1), -1] = True
@@ -340,10 +346,60 @@ def _by_groups(
     return distances, columns
 
 
-def _nearest_by_tree(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
-    tree = heard(cKDTree, X)
+def _nearest_by_tree(points: Points, k: int, n_jobs: int | None) -> _Found:
+    X = points.box
+    tree, ties = heard(cKDTree, X), _Ties(points, lambda rows, width: tree.query(X[rows], width))
     # Points that are close together use the same memory.
-    return _by_groups(lambda rows: tree.query(X[rows], k), tree.indices, _QUERIES, k, n_jobs)
+    return _by_groups(lambda rows: ties.nearest(rows, k), tree.indices, _QUERIES, k, n_jobs)
+
+
+@dataclass(frozen=True)
+class _Ties:
+    """Nearest points by ``query(rows, width)``, of which those at the same distance are in an order of all points."""
+
+    points: Points
+    query: Callable[[np.ndarray, int], _Found]
+
+    @cached_property
+    def _rank(self) -> np.ndarray:
+        """An order of all points, with no direction, that depends neither on the unit nor on the order of rows."""
+        points, rng = self.points, np.random.default_rng(0)
+        X = points.box if points.box.shape == points.shape else in_unit_box(points.host)[0]
+        rank = np.empty(len(X), dtype=np.int64)
+        rank[np.argsort(np.einsum("nr,r->n", X, rng.standard_normal(X.shape[1])))] = rng.permutation(len(X))
+        return rank
+
+    def nearest(self, rows: np.ndarray, k: int) -> _Found:
+        """Distances and columns of the k nearest (n, k)."""
+        n, r = self.points.box.shape
+        width = min(k + 1, n)
+        distances, columns = self.query(rows, width)
+        left = np.flatnonzero(_equal(distances[:, 1:], distances[:, :-1]).any(axis=1))
+        found = distances[left], columns[left]
+        distances, columns = distances[:, :k].copy(), columns[:, :k].copy()
+        while left.size:
+            last = found[0][:, k - 1]
+            # Copies are like each other: it does not matter which of them are neighbors.
+            more = _equal(found[0][:, -1], last) & (last > 0) & (width < min(n, _MOST_TIED))
+            distances[left[~more]], columns[left[~more]] = self._ordered(found[0][~more], found[1][~more], k)
+            left, width = left[more], min(4 * width, n, max(_MOST_TIED, width))
+            pieces = np.array_split(left, -(-left.size * width * r // _HELD)) if left.size else []
+            if pieces:
+                several = [self.query(rows[piece], width) for piece in pieces]
+                found = np.vstack([one for one, _ in several]), np.vstack([one for _, one in several])
+        return distances, columns
+
+    def _ordered(self, distances: np.ndarray, columns: np.ndarray, k: int) -> _Found:
+        """The first k of each row."""
+        group = np.zeros(columns.shape, dtype=np.int64)
+        group[:, 1:] = np.cumsum(~_equal(distances[:, 1:], distances[:, :-1]), axis=1)
+        order = np.argsort(group * len(self._rank) + self._rank[columns], axis=1)[:, :k]
+        ascending = np.maximum.accumulate(np.take_along_axis(distances, order, axis=1), axis=1)
+        return ascending, np.take_along_axis(columns, order, axis=1)
+
+
+def _equal(far: np.ndarray, near: np.ndarray) -> np.ndarray:
+    return far - near <= _TIED * far
 
 
 def search_seconds(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> float | None:
@@ -368,33 +424,35 @@ def _in_exact_order(X: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> 
     return np.take_along_axis(exact, rank, axis=1), np.take_along_axis(candidates, rank, axis=1)
 
 
-def _nearest_by_faiss(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
+def _nearest_by_faiss(points: Points, k: int, n_jobs: int | None) -> _Found:
     """Nearest points among those of the nearest cells, in order of their exact distances."""
     import faiss
 
+    X = points.box
     n_cells = int(np.sqrt(len(X)))
-    points = X.astype(np.float32)
+    single = X.astype(np.float32)
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], n_cells)
     index.cp.min_points_per_centroid = 1
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(thread_count(n_jobs))
-    heard(index.train, points)
-    heard(index.add, points)
+    heard(index.train, single)
+    heard(index.add, single)
     index.nprobe = max(1, n_cells // _SHARE_OF_CELLS)
     # faiss has threads of its own.
     found = _by_groups(
-        lambda rows: _in_exact_order(X, rows, index.search(points[rows], k)[1]), np.arange(len(X)), _ROWS, k, 1
+        lambda rows: _in_exact_order(X, rows, index.search(single[rows], k)[1]), np.arange(len(X)), _ROWS, k, 1
     )
     faiss.omp_set_num_threads(before)
     return found
 
 
-def _nearest_by_brute_force(X: np.ndarray, k: int, n_jobs: int | None) -> _Found:
+def _nearest_by_brute_force(points: Points, k: int, n_jobs: int | None) -> _Found:
     """Nearest of all points, by one matrix product for a group of rows, or by differences where that would lose digits."""
+    X = points.box
     squares = np.einsum("nr,nr->n", X, X)
     error = 8.0 * np.finfo(float).eps * squares.max()
 
-    def nearest(rows: np.ndarray) -> _Found:
+    def nearest(rows: np.ndarray, k: int) -> _Found:
         sqdist = euclidean_distances(X[rows], X, squared=True, Y_norm_squared=squares)
         candidates = np.argpartition(sqdist, k - 1, axis=1)[:, :k]
         unsure = error > _RELATIVE_ERROR * np.take_along_axis(sqdist, candidates, axis=1).max(axis=1)
@@ -403,7 +461,8 @@ def _nearest_by_brute_force(X: np.ndarray, k: int, n_jobs: int | None) -> _Found
             candidates[unsure] = np.argpartition(exact, k - 1, axis=1)[:, :k]
         return _in_exact_order(X, rows, candidates)
 
-    return _by_groups(nearest, np.arange(len(X)), max(1, _HELD // (8 * len(X))), k, n_jobs)
+    ties, together = _Ties(points, nearest), max(1, _HELD // (8 * len(X)))
+    return _by_groups(lambda rows: ties.nearest(rows, k), np.arange(len(X)), together, k, n_jobs)
 
 
 def fitted_neighbors(neighbors: Any, X: Any) -> tuple[Any, Any]:
