@@ -44,6 +44,7 @@ __all__ = [
     "by_consistency",
     "carriers",
     "check_landmarks",
+    "distinct_rows",
     "documented",
     "graph_in_words",
     "in_chunks",
@@ -252,7 +253,7 @@ class GraphEstimator(Spoken, BaseEstimator):
         spec = self._spec(data)
         density = min(spec.renormalization, DENSITY)
         near = replace(spec, n_neighbors=n_neighbors, local_scale=local_scale, renormalization=density)
-        found = places(data)
+        found = distinct_rows(data)
         if found is not None and len(found[0]) > n_neighbors:
             rows, place = found
             apart = skeleton_of(data.taken(rows), near, random_state=self.random_state)
@@ -430,7 +431,7 @@ def nearest_among(built: BuiltGraph, rows: np.ndarray, others: np.ndarray) -> np
     return others[pairwise_distances_argmin(points[rows], points[others], metric=built.metric)]
 
 
-def places(data: Points) -> tuple[np.ndarray, np.ndarray] | None:
+def distinct_rows(data: Points) -> tuple[np.ndarray, np.ndarray] | None:
     """Rows (n,) that are all different, and at which of them each point is (N,); None where none are known to be copies."""
     if isinstance(data, Distances) or data.on_gpu or not isinstance(data.given, np.ndarray):
         return None
@@ -446,7 +447,7 @@ def places(data: Points) -> tuple[np.ndarray, np.ndarray] | None:
 
 def piled(data: Points) -> bool:
     """Whether most points have so many copies that these fill half of a list of neighbors."""
-    found = places(data)
+    found = distinct_rows(data)
     return found is not None and bool(np.median(np.bincount(found[1])[found[1]]) > NEIGHBORS / 2)
 
 

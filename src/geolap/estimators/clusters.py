@@ -59,7 +59,18 @@ from ..shown import Plotted
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..threads import one_blas_thread
 from ..validation import check_number
-from .base import DENSITY, NEAREST, NEIGHBORS, GraphEstimator, Read, check_landmarks, documented, in_chunks, nearest_among
+from .base import (
+    DENSITY,
+    NEAREST,
+    NEIGHBORS,
+    GraphEstimator,
+    Read,
+    check_landmarks,
+    distinct_rows,
+    documented,
+    in_chunks,
+    nearest_among,
+)
 
 __all__ = ["ClusterStatus", "LaplacianClustering"]
 
@@ -87,8 +98,8 @@ class ClusterStatus(Told):
         "{n_clusters}."
     )
     ONE_PIECE = Sentence(
-        "One piece: wherever it is cut, the parts hang on one another as well as they hang together. Set {n_clusters} to "
-        "divide it all the same."
+        "One piece: no number of clusters stands out, and wherever the data is cut, the parts are still joined. Set "
+        "{n_clusters} to divide it all the same."
     )
 
 
@@ -266,21 +277,13 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
 
     def _merged(self, data: Points, drawn: np.ndarray | None) -> tuple[Points, np.ndarray | None, Any]:
         """Points of which none are copies, which rows of X these are, if not all, and which of them each point is."""
-        if (
-            isinstance(data, Distances)
-            or data.on_gpu
-            or self.neighbors is not None
-            or not isinstance(data.given, np.ndarray)
-        ):
+        found = distinct_rows(data) if self.neighbors is None else None
+        if found is None or len(found[0]) < 3:
             return data, drawn, slice(None)
-        _, first, place = np.unique(data.given, axis=0, return_index=True, return_inverse=True)
-        if len(first) in (1, 2, len(data)):
-            return data, drawn, slice(None)
-        order = np.argsort(first)
-        place = np.argsort(order)[place.ravel()]
+        rows, place = found
         weights = np.bincount(place, counts_of(data.multiplicity, len(data)))
-        rows = first[order] if drawn is None else drawn[first[order]]
-        return points_of(data.given[first[order]], self.metric, sample_weight=weights), rows, place
+        some = points_of(data.given[rows], self.metric, sample_weight=weights)
+        return some, rows if drawn is None else drawn[rows], place
 
     def _check_parameters(self) -> None:
         if self.n_clusters is not None:
