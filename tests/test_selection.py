@@ -91,6 +91,14 @@ def test_the_verdict_follows_from_status_and_neighborhoods(status):
     assert pickle.loads(pickle.dumps(surface)).status is status
 
 
+def test_a_minimum_beyond_the_bound_on_locality_is_not_resolved():
+    """Up to a factor of 1.5 beyond it, it is one at the bound."""
+    at = {b: replace(SELECTION, status=Status.INTERIOR, neighborhoods=SURFACE, bound=b) for b in (0.65, 0.68)}
+    assert [selection.verdict for selection in at.values()] == [Verdict.NOT_FOUND, Verdict.RESOLVED]
+    assert "the scale of the whole data set" in at[0.65].verdict_text
+    assert at[0.65].explain().splitlines()[1] == at[0.65].verdict_text
+
+
 def test_reasons_are_fields_and_sentences():
     kinds = [reason.kind for reason in replace(SELECTION, neighborhoods=SURFACE, details={"working_dim": 1}).reasons]
     assert kinds == ["neighbors", "dimension", "directions"]

@@ -1,5 +1,6 @@
 """What a bandwidth may be used for, whatever rule chose it: neighborhoods at ε̂, and remarks on the data."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,10 @@ import numpy as np
 from .engines import make_engine
 from .features import feature_remarks
 from .local_dimension import Surroundings
+from .multiplicity import own_weight, weights_at
 from .points import Points
+from .search import log_grid
+from .search_range import local_share, locality_bound
 from .selection import Selection
 from .sentences import Remark
 from .specification import GraphSpec
@@ -17,6 +21,8 @@ __all__ = ["LOOKED_AT", "judged", "remarks_on"]
 
 # Evaluation points whose neighborhoods are looked at.
 LOOKED_AT = 200
+# How far below a bandwidth the bound on locality is looked for.
+_DEEP = 1000.0
 
 
 def judged(selection: Selection, points: Points, *, n_jobs: int | None = None) -> Selection:
@@ -24,7 +30,24 @@ def judged(selection: Selection, points: Points, *, n_jobs: int | None = None) -
     sample = check_n_sample(LOOKED_AT, len(points), 0)
     row_sums = make_engine(points, GraphSpec(n_jobs=n_jobs)).row_sums
     there = Surroundings(points, sample, row_sums, n_jobs=n_jobs).at(selection.bandwidth)
-    return replace(selection, neighborhoods=there, remarks=remarks_on(points))
+    selection = replace(selection, neighborhoods=there, remarks=remarks_on(points))
+    if selection.bound is not None or there.effective <= local_share(points.total) * points.total:
+        return selection
+    bound = _bound_below(selection.bandwidth, points, sample, row_sums)
+    bounded = replace(selection, bound=bound, minima=tuple(replace(m, local=m.bandwidth <= bound) for m in selection.minima))
+    return bounded if bounded.beyond_bound else selection
+
+
+def _bound_below(
+    bandwidth: float, points: Points, sample: np.ndarray, row_sums: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> float:
+    """The bound on locality, below a bandwidth that is beyond it."""
+    bandwidths = log_grid(bandwidth / _DEEP, bandwidth)
+    W, W2 = (
+        own_weight(points.multiplicity, sample) + row_sums(eps, sample) for eps in (bandwidths, bandwidths / np.sqrt(2.0))
+    )
+    weights = weights_at(points.multiplicity, sample)
+    return locality_bound(bandwidths, W**2 / W2, points.total, weights=weights)
 
 
 def remarks_on(points: Points) -> tuple[Remark, ...]:

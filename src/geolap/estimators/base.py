@@ -455,7 +455,8 @@ def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) ->
 
 def _warn_unless_resolved(selection: Selection) -> None:
     if selection.verdict is Verdict.NOT_FOUND and selection.status not in (Status.RULE, Status.NO_LIMIT):
-        warnings.warn(selection.status_text, UnresolvedWarning, stacklevel=4)
+        text = selection.verdict_text if selection.beyond_bound else selection.status_text
+        warnings.warn(text, UnresolvedWarning, stacklevel=4)
     elif selection.neighborhoods is not None and not selection.neighborhoods.resolved:
         warnings.warn(Verdict.NEAREST_NEIGHBORS.value, UnresolvedWarning, stacklevel=4)
 

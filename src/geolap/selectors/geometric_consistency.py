@@ -14,6 +14,7 @@ from ..judgment import LOOKED_AT, remarks_on
 from ..least_distortion import least_distortion
 from ..local_dimension import Surroundings
 from ..points import Points, spread_rows
+from ..search_range import MAX_SHARE
 from ..selection import Selection
 from ..specification import GraphSpec, LocalScaleLike
 from ..threads import one_blas_thread
@@ -125,7 +126,7 @@ class GeometricConsistency(BandwidthSelector):
     _: KW_ONLY
     n_sample: int | str | None = "auto"
     rule: str = "global"
-    max_share: float = 0.2
+    max_share: float = MAX_SHARE
     squared: bool = False
     drift: float = 0.0
     renormalization: float | None = None
