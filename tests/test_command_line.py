@@ -258,6 +258,17 @@ def test_points_are_classified_from_the_labels_of_a_few(run, sphere, tmp_path):
     assert found["probability"].between(0, 1).all()
     document = json.loads(run("classify", sphere, "--labels", "side", "--json")[1])
     assert document["result"]["transduction"] == found["class"].tolist()
+    graphs = document["result"]["graphs"]
+    assert {graph["n_neighbors"] for graph in graphs} == {None, 10}
+    assert sum(graph["weight"] for graph in graphs) == pytest.approx(1)
+
+
+def test_every_graph_that_was_weighed_is_told_with_its_bandwidth(run, sphere):
+    lines = run("classify", sphere, "--labels", "side")[1].splitlines()
+    first, second = (k for k, line in enumerate(lines) if line.startswith("Bandwidth"))
+    assert "It counts for" in lines[first]
+    assert {"nearest neighbors" in lines[k] or "all pairs" in lines[k] for k in (first, second)} == {True}
+    assert "minimum" in lines[first + 2]  # the curve, after the bandwidth and what it is good for
 
 
 def test_clusters_are_written_and_told(run, tmp_path):

@@ -10,7 +10,8 @@ points are enough: of more, a sample carries them, while neighbors are those of 
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -104,6 +105,13 @@ class _SmoothEstimator(GraphEstimator):
     @property
     def n_unreached_(self) -> int:
         return len(self._fit.unreached)
+
+    def _each_graph(self) -> Iterator[tuple[Self, float]]:
+        """The fitted estimator as if each graph were its only one, and how much that one counts."""
+        for each in self._fits:
+            alone = copy(self)
+            alone._built, alone._fits = each.built, (each,)
+            yield alone, each.weight
 
     def _smooth_fit(
         self, built: BuiltGraph, known: np.ndarray, target: np.ndarray, *, classes: bool, many: int
