@@ -30,6 +30,7 @@ from .memory import require_memory
 from .multiplicity import weights_at
 from .pairs import ZERO, Pairs
 from .points import Points, check_shape, is_chunked, on_device, spread_rows, unit_above
+from .sentences import warn_caller
 from .threads import in_order, one_blas_thread
 
 __all__ = [
@@ -565,9 +566,8 @@ def given_pairs(distances: Any, n_points: int | None = None) -> Pairs:
     D = sparse.csr_array(D, dtype=float, copy=True)
     row = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
     if D.nnz and np.all(D.data[row != D.indices] == 1.0):
-        warnings.warn(
-            "Distances should tell near from far; all those given are 1, as in a graph of connections: use mode='distance'.",
-            stacklevel=2,
+        warn_caller(
+            "Distances should tell near from far; all those given are 1, as in a graph of connections: use mode='distance'."
         )
     unit = float(D.data.max(initial=0.0)) or 1.0
     D.data = np.maximum((D.data / unit) ** 2, ZERO)

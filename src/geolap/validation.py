@@ -4,7 +4,6 @@ Every sentence has three parts: what must hold, what was given, what to do.
 """
 
 import sys
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -14,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state as random_state_of
 
 from .points import Points, host_array
-from .sentences import refusal
+from .sentences import refusal, warn_caller
 
 __all__ = [
     "check_bandwidths",
@@ -212,10 +211,9 @@ def _column(y: Any, n_points: int) -> np.ndarray:
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold classes or real numbers; pass y.real if that is meant.")
     if y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
+        warn_caller(
             "A column-vector y was passed when a 1d array was expected: y must have shape (n_points,); pass y.ravel().",
             DataConversionWarning,
-            stacklevel=4,
         )
         y = y.ravel()
     if y.ndim != 1:
