@@ -11,6 +11,7 @@ import time
 import warnings
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -602,6 +603,25 @@ def test_nothing_left_to_classify_is_said(run, tmp_path):
     code, out, _ = run("classify", tmp_path / "all.csv", "--labels", "kind")
     assert code == 0
     assert "Every point has its class already" in out
+
+
+@pytest.mark.skipif(find_spec("typer._coercion") is None, reason="older versions of typer have words of their own")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-m", "foo"], "Invalid value for '--method' / '-m': 'foo' is not one of"),
+        (["-b", "abc"], "must be a number; 'abc' was given: choose another value."),
+        (["--seed", "abc"], "must be a whole number; 'abc' was given"),
+        (["--seed", "1.5"], "must be a whole number; '1.5' was given"),
+        (["--seed", "-3"], "must be at least 0; '-3' was given"),
+        (["--max-share", "abc"], "must be a number; 'abc' was given"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have_is_refused_in_plain_words(run, sphere, options, sentence, monkeypatch):
+    monkeypatch.setenv("TERMINAL_WIDTH", "300")
+    code, _, err = run("embed", sphere, "-o", "map.csv", *options)
+    assert code == 2
+    assert sentence in " ".join(err.replace("│", " ").split())
 
 
 def test_an_option_that_reproduce_cannot_honour_is_refused(run):

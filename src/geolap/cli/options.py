@@ -138,14 +138,39 @@ class Running:
 _PANELS = {Reading: "Reading the file", Selecting: "Choosing the bandwidth", Graph: "The graph", Running: "Running"}
 
 
+# What a value must be, by the kinds of errors of pydantic, with which typer checks it.
+_MUST = {
+    "float_parsing": "a number",
+    "int_parsing": "a whole number",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+}
+
+
 class _Command(TyperCommand):
-    """A command whose help says nothing about the type of --help."""
+    """A command that refuses values in plain words, and whose help says nothing about the type of --help."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = _in_plain_words(error)
+            raise
 
     def get_help_option(self, ctx: Any) -> Any:
         found = super().get_help_option(ctx)
         if found is not None:
             found.metavar = ""
         return found
+
+
+def _in_plain_words(error: typer.BadParameter) -> str:
+    """What the error says, without the words of the library that found it."""
+    kinds = getattr(error.__cause__, "errors", list)()
+    must = _MUST.get(kinds[0]["type"]) if kinds else None
+    if must is None:
+        return error.message.removeprefix("Value error, ")
+    return f"must be {must.format(**kinds[0].get('ctx', {}))}; {kinds[0]['input']!r} was given: choose another value."
 
 
 def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer]], None]:
