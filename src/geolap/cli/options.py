@@ -166,7 +166,7 @@ class _Command(TyperCommand):
 
 def _in_plain_words(error: typer.BadParameter) -> str:
     """What the error says, without the words of the library that found it."""
-    kinds = getattr(error.__cause__, "errors", list)()
+    kinds: list[Any] = getattr(error.__cause__, "errors", list)()
     must = _MUST.get(kinds[0]["type"]) if kinds else None
     if must is None:
         return error.message.removeprefix("Value error, ")
