@@ -122,6 +122,18 @@ def test_parameters(params, sentence):
 
 
 @pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"n_neighbors": "x"}, r"a whole number of at least 1, 'auto' or None; 'x' was given: choose one of them"),
+        ({"local_scale": "x"}, r"None, a number of neighbors, 'regional' or a LocalScale; 'x' was given"),
+    ],
+)
+def test_words_that_are_accepted_beside_numbers_are_named(params, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        geolap.LaplacianEigenmap(**params).fit(GOOD)
+
+
+@pytest.mark.parametrize(
     "call",
     [
         lambda model: model.fit(GOOD),

@@ -240,6 +240,7 @@ class GraphEstimator(Spoken, BaseEstimator):
     def _spec(self, data: Points) -> FullSpec:
         """Which graph the parameters mean; "auto" begins with all pairs."""
         spec = GraphSpec.of(self)
+        check_number("n_neighbors", spec.n_neighbors, Integral, low=1, also=("auto", None))
         return replace(spec, n_neighbors=None if spec.n_neighbors == "auto" else spec.n_neighbors).filled()
 
     def _of_nearest(self, data: Points, n_neighbors: int, local_scale: int | None = None) -> Skeleton:
