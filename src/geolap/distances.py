@@ -24,6 +24,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
 from .caching import cached_property
 from .memory import require_memory
@@ -423,6 +424,8 @@ def _squares(A: Any) -> np.ndarray:
 
 
 def _called(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarray:
+    if isinstance(metric, str) and metric in PAIRWISE_BOOLEAN_FUNCTIONS:  # scikit-learn would warn whenever it does the same
+        A, B = (None if side is None else side.astype(bool) for side in (A, B))
     try:
         D = pairwise_distances(A, B, metric=metric, **params)
     except Exception as error:
