@@ -51,7 +51,7 @@ def test_more_points_are_asked_for_only_where_there_are_more():
 def test_it_is_known_whether_all_points_were_evaluated(method, n_sample):
     X = geolap.datasets.make_torus(100, random_state=0).data
     asked = {} if method == "bgh" else {"n_sample": n_sample}  # which has none: it evaluates all
-    found = geolap.select_bandwidth(X, method, **asked, **({} if method == "bgh" else {"random_state": 0}))
+    found = geolap.select_bandwidth(X, method, **asked, random_state=0)
     assert found.details["everyone"] == (method == "bgh" or n_sample == 100)
 
 

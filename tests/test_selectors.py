@@ -53,6 +53,14 @@ def test_bandwidth_scales_with_the_data(name, factor):
     assert other == pytest.approx(factor * one, rel=1e-4)
 
 
+def test_a_random_state_is_accepted_by_every_rule():
+    X = make_sphere(60, random_state=0).data
+    seeds = [select_bandwidth(X, "bgh", random_state=seed).bandwidth for seed in (None, 0, 1)]
+    assert len(set(seeds)) == 1  # it has no use for one
+    with pytest.raises(ValueError, match=r"random_state must be None, a whole number .*; 'x' was given"):
+        select_bandwidth(X, "bgh", random_state="x")
+
+
 @pytest.mark.parametrize("name", ["semigroup", "median"])
 def test_a_bandwidth_of_the_whole_data_set_is_not_trusted(name):
     """The bound on locality is that of gc, whatever rule chose."""
