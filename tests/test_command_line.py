@@ -301,6 +301,7 @@ def test_the_laplacian_annihilates_constants(run, sphere, tmp_path):
 def test_the_demo_writes_data_to_go_on_with(run, tmp_path):
     _, out, _ = run("demo", "-o", tmp_path / "digits.csv")
     assert "Bandwidth 12.11" in out
+    assert "join nearest neighbors (--n-neighbors 10)" in out
     assert pd.read_csv(tmp_path / "digits.csv").shape == (1797, 65)
 
 

@@ -80,6 +80,20 @@ def test_one_neighbor_and_many_are_told_in_good_english(effective, spanning, sen
     assert replace(SURFACE, effective=effective, spanning=spanning).explain_neighbors() == sentence
 
 
+@pytest.mark.parametrize(("n_points", "advised"), [(7, False), (20, False), (21, True)])
+def test_nearest_neighbors_are_advised_where_there_are_so_many(n_points, advised):
+    found = replace(SELECTION, neighborhoods=FEW, details={"n_points": n_points})
+    assert found.verdict is Verdict.NEAREST_NEIGHBORS
+    assert ("n_neighbors=10" in found.explain()) == advised
+
+
+@pytest.mark.parametrize("method", ["gc", "bgh", "median"])
+def test_a_selection_knows_how_many_points_there_are(method):
+    X = geolap.datasets.make_sphere(40, random_state=0).data
+    weighted = geolap.select_bandwidth(X, method, sample_weight=np.full(40, 2.0), random_state=0)
+    assert (geolap.select_bandwidth(X, method, random_state=0).details["n_points"], weighted.details["n_points"]) == (40, 80)
+
+
 @pytest.mark.parametrize("status", list(Status))
 def test_the_verdict_follows_from_status_and_neighborhoods(status):
     found = status in (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE, Status.AT_BOUND)

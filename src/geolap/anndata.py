@@ -41,7 +41,7 @@ _MAPS = {"eigenmap": LaplacianEigenmap, "diffusion_map": DiffusionMap}
 # As in scanpy: up to this many variables X itself is used, beyond it principal components.
 _FEW_VARIABLES = 50
 # Details of a selection that are stored.
-_DETAILS = {"working_dim": int, "any_directions": bool, "everyone": bool}
+_DETAILS = {"working_dim": int, "any_directions": bool, "n_points": float, "everyone": bool}
 
 
 def select(

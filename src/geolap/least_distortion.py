@@ -147,6 +147,7 @@ def least_distortion(
             "scanned": bandwidths,
             "share": share,
             "sample": sample,
+            "n_points": n_points,
             "everyone": everyone,
             "per_point": curve.values,
             "effective_neighbors": scan.effective_neighbors,

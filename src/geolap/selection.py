@@ -54,6 +54,13 @@ _JOINED = Sentence(
     "dimension and eigenvalues are not resolved."
 )
 
+# The verdict on so few points that there are not the neighbors to join.
+_OF_FEW = Sentence(
+    "The scale of nearest neighbors: good for kernels and labels, but maps, lengths, dimension and eigenvalues are not "
+    "resolved. Of so few points no graph shows more."
+)
+_FEW_POINTS = 20
+
 # The verdict beyond the bound on locality, where only rules that do not search within it end.
 _WHOLE = Sentence(
     "Not found: at this bandwidth neighborhoods hold more than a fifth of the points, which is the scale of the whole data "
@@ -165,7 +172,8 @@ class Selection(Plotted, Paged, Carded):
     remarks : tuple of Remark
         What is odd about the data.
     details : dict
-        What else the method has to say; ``everyone``, where it is known, is whether all points were evaluated.
+        What else the method has to say; where they are known, ``n_points`` is the number of points, and ``everyone``
+        whether all of them were evaluated.
     """
 
     bandwidth: float
@@ -207,11 +215,18 @@ class Selection(Plotted, Paged, Carded):
 
     @property
     def verdict_text(self) -> Sentence:
-        """The verdict in words; it does not advise to join nearest neighbors where these are what the graph joins."""
+        """The verdict in words; it does not advise to join nearest neighbors where the graph does, or cannot."""
         if self.beyond_bound:
             return _WHOLE
-        joined = self.neighborhoods is not None and self.neighborhoods.most is not None
-        return _JOINED if joined and self.verdict is Verdict.NEAREST_NEIGHBORS else self.verdict.value
+        return self.nearest_text if self.verdict is Verdict.NEAREST_NEIGHBORS else self.verdict.value
+
+    @property
+    def nearest_text(self) -> Sentence:
+        """What a scale of nearest neighbors means for these points."""
+        if self.neighborhoods is not None and self.neighborhoods.most is not None:
+            return _JOINED
+        few = self.details.get("n_points", np.inf) <= _FEW_POINTS
+        return _OF_FEW if few else Verdict.NEAREST_NEIGHBORS.value
 
     @property
     def status_text(self) -> Sentence:

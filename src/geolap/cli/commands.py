@@ -317,7 +317,7 @@ def reproduce(
     return Answer({"output": output, "studies": list(map(asdict, studies))}, shown_studies(studies, output))
 
 
-@command(app)
+@command(app, like="select")
 def demo(
     run: Run,
     output: str | None = option(None, "Write the data as well: .csv, to try other commands on.", "-o"),

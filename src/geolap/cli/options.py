@@ -173,8 +173,11 @@ def _in_plain_words(error: typer.BadParameter) -> str:
     return f"must be {must.format(**kinds[0].get('ctx', {}))}; {kinds[0]['input']!r} was given: choose another value."
 
 
-def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer]], None]:
-    """Register a command: a function of a `Run` and of options, which may be dataclasses of options, that answers."""
+def command(app: typer.Typer, *, like: str | None = None, **settings: Any) -> Callable[[Callable[..., Answer]], None]:
+    """Register a command: a function of a `Run` and of options, which may be dataclasses of options, that answers.
+
+    Advice names its own options, or those of the command that it is ``like``.
+    """
 
     def register(function: Callable[..., Answer]) -> None:
         _, *given = inspect.signature(function).parameters.values()
@@ -186,7 +189,8 @@ def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer
         def called(context: typer.Context, **values: Any) -> None:
             values = {name: _plain(value) for name, value in values.items()}
             spread = {name: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
-            run = Run(function.__name__, context.command.params, **vars(spread.pop("running")))
+            named = context.command if like is None else context.parent.command.commands[like]  # type: ignore[union-attr]
+            run = Run(function.__name__, named.params, **vars(spread.pop("running")))
             strict = "selecting" in spread and spread["selecting"].strict
             with run.work():
                 run.tell(function(run, **values, **spread), strict=strict)

@@ -457,7 +457,7 @@ def _warn_unless_resolved(selection: Selection) -> None:
         text = selection.verdict_text if selection.beyond_bound else selection.status_text
         warn_caller(text, UnresolvedWarning)
     elif selection.neighborhoods is not None and not selection.neighborhoods.resolved:
-        warn_caller(Verdict.NEAREST_NEIGHBORS.value, UnresolvedWarning)
+        warn_caller(selection.nearest_text, UnresolvedWarning)
 
 
 def check_landmarks(n_landmarks: Any, n_points: int) -> None:

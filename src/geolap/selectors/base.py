@@ -110,7 +110,8 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
             )
         found, n_sample = self.rule_alone(points, y), getattr(self, "n_sample", None)
         everyone = n_sample is None or n_sample >= len(points)
-        return judged(replace(found, details={"everyone": everyone} | found.details), points, n_jobs=self.n_jobs)
+        known = {"n_points": points.total, "everyone": everyone}
+        return judged(replace(found, details=known | found.details), points, n_jobs=self.n_jobs)
 
     @abstractmethod
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
