@@ -8,6 +8,7 @@ import pytest
 
 import geolap
 from geolap import Minimum, Neighborhoods, Remark, Selection, Status, Verdict
+from geolap.judgment import without_guess
 from geolap.sentences import Sentence
 
 SELECTION = Selection(
@@ -53,6 +54,18 @@ def test_it_is_known_whether_all_points_were_evaluated(method, n_sample):
     asked = {} if method == "bgh" else {"n_sample": n_sample}  # which has none: it evaluates all
     found = geolap.select_bandwidth(X, method, **asked, random_state=0)
     assert found.details["everyone"] == (method == "bgh" or n_sample == 100)
+
+
+@pytest.mark.parametrize("method", ["gc", "rec"])
+def test_a_few_evaluation_points_tell_no_interval_unless_they_are_all(method):
+    X = geolap.datasets.make_torus(100, random_state=0).data
+    few, enough = (geolap.select_bandwidth(X, method, n_sample=n, random_state=0) for n in (5, 60))
+    assert few.interval is None
+    assert "An interval needs 20 evaluation points or more, or all points; 5 of 100 were evaluated" in few.explain()
+    assert enough.interval is not None
+    assert not any(reason.kind == "few" for reason in enough.reasons)
+    everyone = replace(SELECTION, method=method)
+    assert [without_guess(everyone, n, 12).interval for n in (11, 12)] == [None, everyone.interval]
 
 
 def test_every_minimum_has_a_meaning():

@@ -13,14 +13,16 @@ from .points import Points
 from .search import log_grid
 from .search_range import local_share, locality_bound
 from .selection import Selection
-from .sentences import Remark
+from .sentences import Remark, Sentence
 from .specification import GraphSpec
 from .validation import check_n_sample
 
-__all__ = ["LOOKED_AT", "judged", "remarks_on"]
+__all__ = ["LOOKED_AT", "judged", "remarks_on", "without_guess"]
 
 # Evaluation points whose neighborhoods are looked at.
 LOOKED_AT = 200
+# Fewer evaluation points than these do not tell how much they differ: an interval of three may be far too narrow.
+_FEWEST = 20
 # How far below a bandwidth the bound on locality is looked for.
 _DEEP = 1000.0
 
@@ -48,6 +50,20 @@ def _bound_below(
     )
     weights = weights_at(points.multiplicity, sample)
     return locality_bound(bandwidths, W**2 / W2, points.total, weights=weights)
+
+
+def without_guess(selection: Selection, n_evaluated: int, n_points: int) -> Selection:
+    """The selection without an interval, where that would be of too few evaluation points, and of not all."""
+    if selection.interval is None or "limits" in selection.details or n_evaluated >= min(_FEWEST, n_points):
+        return selection
+    text = Sentence(
+        "An interval needs {least} evaluation points or more, or all points; {n} of {n_points} were evaluated: raise "
+        "{n_sample}.",
+        least=_FEWEST,
+        n=n_evaluated,
+        n_points=n_points,
+    )
+    return replace(selection, interval=None, remarks=(*selection.remarks, Remark("few", text)))
 
 
 def remarks_on(points: Points) -> tuple[Remark, ...]:

@@ -10,7 +10,7 @@ from ..consistency import Consistency
 from ..distances import Distances
 from ..evaluation import checked_problem
 from ..graphs.skeleton import Skeleton, skeleton_of
-from ..judgment import LOOKED_AT, remarks_on
+from ..judgment import LOOKED_AT, remarks_on, without_guess
 from ..least_distortion import least_distortion
 from ..local_dimension import Surroundings
 from ..points import Points, spread_rows
@@ -171,11 +171,12 @@ class GeometricConsistency(BandwidthSelector):
                 random_state=random_state,
             )
         share = points.negative_share if isinstance(points, Distances) else None
-        return replace(
+        selection = replace(
             selection,
             remarks=remarks_on(points),
             details=selection.details | ({} if share is None else {"negative_share": share}),
         )
+        return without_guess(selection, len(sample), len(points))
 
     def problem(self, points: Points, skeleton: Skeleton, sample: np.ndarray) -> Consistency:
         """The distortion that is minimized, as a function of ε."""
