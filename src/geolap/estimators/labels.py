@@ -203,11 +203,13 @@ class _SmoothEstimator(GraphEstimator):
     def _scores_at(self, X: Any, *, given: bool = False) -> np.ndarray:
         """f (n, C) at points X: their own for training points, means of neighbors for others.
 
-        ``given``: X is what was given to ``fit``, and a graph over all of it need not be asked.
+        ``given``: X is what was given to ``fit``, and a graph over all of it need not be asked.  Points that are far away
+        are told of the graph that counts most.
         """
         return sum(
-            each.weight
-            * (each.fit.scores if given and each.built.landmarks is None else self._joined(X, each, told=not given))
+            each.weight * each.fit.scores
+            if given and each.built.landmarks is None
+            else each.weight * self._joined(X, each, told=not given and each is self._fits[0])
             for each in self._fits
         )
 
