@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import geolap
 
@@ -117,6 +119,32 @@ def test_sample(sample, sentence):
 def test_parameters(params, sentence):
     with pytest.raises(ValueError, match=sentence):
         geolap.select_bandwidth(GOOD, **params)
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"n_neighbors": "x"}, r"a whole number of at least 1, 'auto' or None; 'x' was given: choose one of them"),
+        ({"local_scale": "x"}, r"None, a number of neighbors, 'regional' or a LocalScale; 'x' was given"),
+    ],
+)
+def test_words_that_are_accepted_beside_numbers_are_named(params, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        geolap.LaplacianEigenmap(**params).fit(GOOD)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: model.fit(GOOD),
+        lambda model: model.fit_transform(GOOD),
+        lambda model: make_pipeline(StandardScaler(), model).fit(GOOD),
+    ],
+)
+def test_a_warning_points_to_the_line_that_called_the_package(call):
+    with pytest.warns(geolap.UnresolvedWarning) as heard:
+        call(geolap.LaplacianEigenmap(bandwidth="rec", n_neighbors=None, random_state=0))
+    assert heard[0].filename == __file__
 
 
 def test_a_mask_of_evaluation_points_means_its_true_rows():

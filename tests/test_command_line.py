@@ -11,6 +11,7 @@ import time
 import warnings
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -258,6 +259,17 @@ def test_points_are_classified_from_the_labels_of_a_few(run, sphere, tmp_path):
     assert found["probability"].between(0, 1).all()
     document = json.loads(run("classify", sphere, "--labels", "side", "--json")[1])
     assert document["result"]["transduction"] == found["class"].tolist()
+    graphs = document["result"]["graphs"]
+    assert {graph["n_neighbors"] for graph in graphs} == {None, 10}
+    assert sum(graph["weight"] for graph in graphs) == pytest.approx(1)
+
+
+def test_every_graph_that_was_weighed_is_told_with_its_bandwidth(run, sphere):
+    lines = run("classify", sphere, "--labels", "side")[1].splitlines()
+    first, second = (k for k, line in enumerate(lines) if line.startswith("Bandwidth"))
+    assert "It counts for" in lines[first]
+    assert {"nearest neighbors" in lines[k] or "all pairs" in lines[k] for k in (first, second)} == {True}
+    assert "minimum" in lines[first + 2]  # the curve, after the bandwidth and what it is good for
 
 
 def test_clusters_are_written_and_told(run, tmp_path):
@@ -289,6 +301,7 @@ def test_the_laplacian_annihilates_constants(run, sphere, tmp_path):
 def test_the_demo_writes_data_to_go_on_with(run, tmp_path):
     _, out, _ = run("demo", "-o", tmp_path / "digits.csv")
     assert "Bandwidth 12.11" in out
+    assert "join nearest neighbors (--n-neighbors 10)" in out
     assert pd.read_csv(tmp_path / "digits.csv").shape == (1797, 65)
 
 
@@ -591,6 +604,25 @@ def test_nothing_left_to_classify_is_said(run, tmp_path):
     code, out, _ = run("classify", tmp_path / "all.csv", "--labels", "kind")
     assert code == 0
     assert "Every point has its class already" in out
+
+
+@pytest.mark.skipif(find_spec("typer._coercion") is None, reason="older versions of typer have words of their own")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["-m", "foo"], "Invalid value for '--method' / '-m': 'foo' is not one of"),
+        (["-b", "abc"], "must be a number; 'abc' was given: choose another value."),
+        (["--seed", "abc"], "must be a whole number; 'abc' was given"),
+        (["--seed", "1.5"], "must be a whole number; '1.5' was given"),
+        (["--seed", "-3"], "must be at least 0; '-3' was given"),
+        (["--max-share", "abc"], "must be a number; 'abc' was given"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have_is_refused_in_plain_words(run, sphere, options, sentence, monkeypatch):
+    monkeypatch.setenv("TERMINAL_WIDTH", "300")
+    code, _, err = run("embed", sphere, "-o", "map.csv", *options)
+    assert code == 2
+    assert sentence in " ".join(err.replace("│", " ").split())
 
 
 def test_an_option_that_reproduce_cannot_honour_is_refused(run):

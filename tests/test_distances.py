@@ -50,6 +50,16 @@ def distortion_by_formula(D, eps, dim):
     return np.array(found)
 
 
+@pytest.mark.parametrize("metric", ["jaccard", "rogerstanimoto"])
+def test_numbers_are_compared_as_bits_without_a_warning(metric):
+    """Warnings are errors in tests."""
+    bits = np.random.default_rng(0).random((40, 12)) > 0.5
+    model = geolap.LaplacianEigenmap(bandwidth=0.5, metric=metric)
+    mapped = model.fit_transform(3 * bits.astype(int))
+    np.testing.assert_array_equal(mapped, model.fit_transform(bits))
+    np.testing.assert_allclose(model.transform(bits[:3].astype(float)), mapped[:3], atol=1e-9)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "cityblock", "chebyshev"])
 @pytest.mark.parametrize("dim", [1, 2])
 def test_distortion_is_the_formula(metric, dim):

@@ -225,7 +225,11 @@ def test_transformers_are_not_touched(sphere):
         ({"self_weights": "yes"}, None, r"self_weights must be one of True, False; 'yes' was given"),
         ({"cutoff": 0}, None, r"cutoff must be a number above 0; 0 was given"),
         ({"n_neighbors": 300}, None, r"n_neighbors must be less than the number of points; 300 was given for 300 points"),
-        ({"n_neighbors": 0}, None, r"n_neighbors must be a whole number of at least 1; 0 was given"),
+        (
+            {"n_neighbors": 0},
+            None,
+            r"n_neighbors must be a whole number of at least 1, 'auto' or None; 0 was given: choose one of them",
+        ),
         ({"n_neighbors": 5, "neighbors": np.eye(300)}, None, r"Either n_neighbors or neighbors .*: leave out one of them"),
         (
             {"neighbors": KNeighborsTransformer(mode="connectivity")},
@@ -250,7 +254,7 @@ def test_transformers_are_not_touched(sphere):
             r"(?s)its selector was given neighbors=.*: give neighbors to the estimator instead",
         ),
         ({"neighbors": 1.0 - np.eye(7)}, None, r"must have 300 rows and columns, one for each point; shape \(7, 7\)"),
-        ({"local_scale": "nearest"}, None, r"local_scale must be one of 'regional'; 'nearest' was given"),
+        ({"local_scale": "nearest"}, None, r"local_scale must be None, .*, 'regional' or a LocalScale; 'nearest' was given"),
         (
             {"local_scale": 2.5},
             None,

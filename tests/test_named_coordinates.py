@@ -85,6 +85,10 @@ def test_what_cannot_be_explained_is_a_sentence(rotor, graph):
         geolap.explain_coordinates(graph, rotor.data, intrinsic_dim=2)
     with pytest.raises(ValueError, match="'half' has shape"):
         geolap.explain_coordinates(graph, {"half": np.ones(400)}, intrinsic_dim=2)
+    with pytest.raises(ValueError, match=r"must be numbers; those of 'word' are not .*: leave it out, or encode"):
+        geolap.explain_coordinates(graph, {"word": ["x"] * 800}, intrinsic_dim=2)
+    with pytest.raises(ValueError, match="those of the embedding are not"):
+        geolap.explain_coordinates(graph, rotor.functions, embedding=[["x"]] * 800, intrinsic_dim=2)
     with pytest.raises(ValueError, match="there is no 'angle'"):
         geolap.explain_coordinates(graph, rotor.functions, periods={"angle": 1.0}, intrinsic_dim=2)
     with pytest.raises(ValueError, match="pass intrinsic_dim"):

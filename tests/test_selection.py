@@ -8,6 +8,7 @@ import pytest
 
 import geolap
 from geolap import Minimum, Neighborhoods, Remark, Selection, Status, Verdict
+from geolap.judgment import without_guess
 from geolap.sentences import Sentence
 
 SELECTION = Selection(
@@ -51,8 +52,20 @@ def test_more_points_are_asked_for_only_where_there_are_more():
 def test_it_is_known_whether_all_points_were_evaluated(method, n_sample):
     X = geolap.datasets.make_torus(100, random_state=0).data
     asked = {} if method == "bgh" else {"n_sample": n_sample}  # which has none: it evaluates all
-    found = geolap.select_bandwidth(X, method, **asked, **({} if method == "bgh" else {"random_state": 0}))
+    found = geolap.select_bandwidth(X, method, **asked, random_state=0)
     assert found.details["everyone"] == (method == "bgh" or n_sample == 100)
+
+
+@pytest.mark.parametrize("method", ["gc", "rec"])
+def test_a_few_evaluation_points_tell_no_interval_unless_they_are_all(method):
+    X = geolap.datasets.make_torus(100, random_state=0).data
+    few, enough = (geolap.select_bandwidth(X, method, n_sample=n, random_state=0) for n in (5, 60))
+    assert few.interval is None
+    assert "An interval needs 20 evaluation points or more, or all points; 5 of 100 were evaluated" in few.explain()
+    assert enough.interval is not None
+    assert not any(reason.kind == "few" for reason in enough.reasons)
+    everyone = replace(SELECTION, method=method)
+    assert [without_guess(everyone, n, 12).interval for n in (11, 12)] == [None, everyone.interval]
 
 
 def test_every_minimum_has_a_meaning():
@@ -80,6 +93,20 @@ def test_one_neighbor_and_many_are_told_in_good_english(effective, spanning, sen
     assert replace(SURFACE, effective=effective, spanning=spanning).explain_neighbors() == sentence
 
 
+@pytest.mark.parametrize(("n_points", "advised"), [(7, False), (20, False), (21, True)])
+def test_nearest_neighbors_are_advised_where_there_are_so_many(n_points, advised):
+    found = replace(SELECTION, neighborhoods=FEW, details={"n_points": n_points})
+    assert found.verdict is Verdict.NEAREST_NEIGHBORS
+    assert ("n_neighbors=10" in found.explain()) == advised
+
+
+@pytest.mark.parametrize("method", ["gc", "bgh", "median"])
+def test_a_selection_knows_how_many_points_there_are(method):
+    X = geolap.datasets.make_sphere(40, random_state=0).data
+    weighted = geolap.select_bandwidth(X, method, sample_weight=np.full(40, 2.0), random_state=0)
+    assert (geolap.select_bandwidth(X, method, random_state=0).details["n_points"], weighted.details["n_points"]) == (40, 80)
+
+
 @pytest.mark.parametrize("status", list(Status))
 def test_the_verdict_follows_from_status_and_neighborhoods(status):
     found = status in (Status.INTERIOR, Status.SEVERAL, Status.LOWER_ELSEWHERE, Status.AT_BOUND)
@@ -89,6 +116,14 @@ def test_the_verdict_follows_from_status_and_neighborhoods(status):
     assert few.verdict is (Verdict.NEAREST_NEIGHBORS if found or status is Status.FALLS_APART else Verdict.NOT_FOUND)
     assert replace(surface, neighborhoods=None).verdict is Verdict.NOT_FOUND
     assert pickle.loads(pickle.dumps(surface)).status is status
+
+
+def test_a_minimum_beyond_the_bound_on_locality_is_not_resolved():
+    """Up to a factor of 1.5 beyond it, it is one at the bound."""
+    at = {b: replace(SELECTION, status=Status.INTERIOR, neighborhoods=SURFACE, bound=b) for b in (0.65, 0.68)}
+    assert [selection.verdict for selection in at.values()] == [Verdict.NOT_FOUND, Verdict.RESOLVED]
+    assert "the scale of the whole data set" in at[0.65].verdict_text
+    assert at[0.65].explain().splitlines()[1] == at[0.65].verdict_text
 
 
 def test_reasons_are_fields_and_sentences():

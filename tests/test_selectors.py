@@ -1,13 +1,15 @@
 """Every rule to choose ε: the formula done directly on small data, equivariance, contract."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, pdist
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import geolap
-from geolap import Status, select_bandwidth
-from geolap.datasets import make_hourglass, make_sphere, make_swiss_roll, make_torus
+from geolap import Status, UnresolvedWarning, Verdict, select_bandwidth
+from geolap.datasets import make_dome, make_hourglass, make_sphere, make_swiss_roll, make_torus
 from geolap.engines import make_engine
 from geolap.points import Points
 from geolap.selectors import METHODS, resolve_bandwidth
@@ -49,6 +51,27 @@ def test_bandwidth_scales_with_the_data(name, factor):
     X = make_hourglass(300, noise=0.02, noise_dims=2, random_state=1).data
     one, other = (seeded(name).fit(points).bandwidth_ for points in (X, factor * X))
     assert other == pytest.approx(factor * one, rel=1e-4)
+
+
+def test_a_random_state_is_accepted_by_every_rule():
+    X = make_sphere(60, random_state=0).data
+    seeds = [select_bandwidth(X, "bgh", random_state=seed).bandwidth for seed in (None, 0, 1)]
+    assert len(set(seeds)) == 1  # it has no use for one
+    with pytest.raises(ValueError, match=r"random_state must be None, a whole number .*; 'x' was given"):
+        select_bandwidth(X, "bgh", random_state="x")
+
+
+@pytest.mark.parametrize("name", ["semigroup", "median"])
+def test_a_bandwidth_of_the_whole_data_set_is_not_trusted(name):
+    """The bound on locality is that of gc, whatever rule chose."""
+    X = make_dome(150, random_state=0).data
+    found, gc = seeded(name).fit(X).selection_, seeded("gc").fit(X).selection_
+    assert found.bandwidth > 1.5 * gc.bound
+    assert found.bound == pytest.approx(gc.bound, rel=0.03)
+    assert found.verdict is Verdict.NOT_FOUND
+    assert not any(minimum.local for minimum in found.minima if minimum.bandwidth > gc.bound)
+    with pytest.warns(UnresolvedWarning, match="whole data set") if name == "semigroup" else nullcontext():
+        geolap.LaplacianEigenmap(bandwidth=name, n_neighbors=None, random_state=0).fit(X)
 
 
 @pytest.mark.parametrize("name", UNSUPERVISED)

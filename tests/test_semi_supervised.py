@@ -54,6 +54,15 @@ def test_scores_minimize_the_penalized_squares():
     assert (fit.size, fit.power, fit.penalty) == (5, m, mu)
 
 
+def test_new_points_that_are_far_away_are_told_once_however_many_graphs_count():
+    X, y, _ = two_spheres(60)
+    classifier = geolap.LaplacianClassifier(random_state=0).fit(X, y)
+    assert len(classifier.graph_weights_) == 2
+    with pytest.warns(UserWarning, match="within reach; 2 of 3 have none") as heard:
+        classifier.predict(np.vstack([X[:1], X[:2] + 1000.0]))
+    assert len(heard) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MOST_WRONG)
 def test_errors_on_the_real_benchmark(name, monkeypatch):

@@ -10,6 +10,7 @@ import time
 from concurrent.futures import CancelledError
 
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 from tqdm.auto import tqdm
 
 from geolap.threads import beside, checkpoint, in_order, one_blas_thread
@@ -125,6 +126,24 @@ def test_long_work_shows_its_progress_on_a_terminal(settings, label):
             shown += os.read(master, 4096)  # fails when the work ends without having shown anything
         process.kill()
     os.close(master)
+
+
+def blas_threads():
+    """How many threads every BLAS library has."""
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_blas_has_one_thread_even_where_somebody_holds_a_limit_of_more(limit):
+    with threadpool_limits(limit, user_api="blas"):
+        before = blas_threads()
+        with one_blas_thread:
+            within = [blas_threads()]
+            other = threading.Thread(target=lambda: within.append(blas_threads()))
+            other.start()
+            other.join()
+        assert blas_threads() == before
+    assert within in ([{1}, {1}], [set(), set()])  # none is seen where BLAS is Accelerate
 
 
 def in_fork(work):

@@ -11,7 +11,6 @@ Only numbers, strings, arrays and dictionaries of them are written: ``adata.writ
 reads them back.  Conversely, ``neighbors_key="neighbors"`` uses the graph of ``scanpy.pp.neighbors``.
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from numbers import Integral
@@ -29,7 +28,7 @@ from .graphs.neighbors import nearest_distances
 from .neighborhoods import Neighborhoods
 from .selection import Minimum, Selection, Status
 from .selectors import BandwidthSelector, select_bandwidth
-from .sentences import Remark, Sentence
+from .sentences import Remark, Sentence, warn_caller
 from .specification import LocalScaleLike
 from .validation import check_choice, check_number
 
@@ -42,7 +41,7 @@ _MAPS = {"eigenmap": LaplacianEigenmap, "diffusion_map": DiffusionMap}
 # As in scanpy: up to this many variables X itself is used, beyond it principal components.
 _FEW_VARIABLES = 50
 # Details of a selection that are stored.
-_DETAILS = {"working_dim": int, "any_directions": bool, "everyone": bool}
+_DETAILS = {"working_dim": int, "any_directions": bool, "n_points": float, "everyone": bool}
 
 
 def select(
@@ -192,10 +191,9 @@ def neighbors(
     model = GraphLaplacian(bandwidth, neighbors=distances, calibrate=False, **graph).fit(X)
     isolated = int((model.degrees_ <= NO_NEIGHBORS).sum())
     if isolated:
-        warnings.warn(
+        warn_caller(
             f"Every observation should have neighbors of nonzero weight; {isolated} of {adata.n_obs} have none at "
-            f"bandwidth {model.bandwidth_:.4g}: remove these outliers, or set local_scale.",
-            stacklevel=2,
+            f"bandwidth {model.bandwidth_:.4g}: remove these outliers, or set local_scale."
         )
     prefix = "" if key_added is None else f"{key_added}_"
     adata.obsp[f"{prefix}distances"] = distances

@@ -24,12 +24,14 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from sklearn.metrics import pairwise_distances
+from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
 from .caching import cached_property
 from .memory import require_memory
 from .multiplicity import weights_at
 from .pairs import ZERO, Pairs
 from .points import Points, check_shape, is_chunked, on_device, spread_rows, unit_above
+from .sentences import warn_caller
 from .threads import in_order, one_blas_thread
 
 __all__ = [
@@ -422,6 +424,8 @@ def _squares(A: Any) -> np.ndarray:
 
 
 def _called(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarray:
+    if isinstance(metric, str) and metric in PAIRWISE_BOOLEAN_FUNCTIONS:  # scikit-learn would warn whenever it does the same
+        A, B = (None if side is None else side.astype(bool) for side in (A, B))
     try:
         D = pairwise_distances(A, B, metric=metric, **params)
     except Exception as error:
@@ -565,9 +569,8 @@ def given_pairs(distances: Any, n_points: int | None = None) -> Pairs:
     D = sparse.csr_array(D, dtype=float, copy=True)
     row = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
     if D.nnz and np.all(D.data[row != D.indices] == 1.0):
-        warnings.warn(
-            "Distances should tell near from far; all those given are 1, as in a graph of connections: use mode='distance'.",
-            stacklevel=2,
+        warn_caller(
+            "Distances should tell near from far; all those given are 1, as in a graph of connections: use mode='distance'."
         )
     unit = float(D.data.max(initial=0.0)) or 1.0
     D.data = np.maximum((D.data / unit) ** 2, ZERO)

@@ -32,7 +32,7 @@ from .search import (
     resampled_choices,
     resampled_interval,
 )
-from .search_range import falls_apart, locality_bound, search_grid
+from .search_range import MAX_SHARE, falls_apart, locality_bound, search_grid
 from .selection import TURNING, Selection, Status
 
 __all__ = ["least_distortion"]
@@ -57,7 +57,7 @@ def least_distortion(
     neighborhoods: Callable[[float], Neighborhoods] | None = None,
     any_directions: bool = False,
     rule: str = "global",
-    max_share: float = 0.2,
+    max_share: float = MAX_SHARE,
     smooth_sums: bool = True,
     random_state: np.random.RandomState,
 ) -> Selection:
@@ -147,6 +147,7 @@ def least_distortion(
             "scanned": bandwidths,
             "share": share,
             "sample": sample,
+            "n_points": n_points,
             "everyone": everyone,
             "per_point": curve.values,
             "effective_neighbors": scan.effective_neighbors,

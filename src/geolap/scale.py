@@ -188,14 +188,13 @@ def resolve_scale(X: Any, local_scale: Any, *, random_state: Any = None, n_jobs:
     if local_scale is None:
         return None
     points = as_points(X)
-    if isinstance(local_scale, str):
-        check_choice("local_scale", local_scale, ("regional",))
+    if isinstance(local_scale, str) and local_scale == "regional":
         return regional_scale(points, random_state=random_state, n_jobs=n_jobs)
     if isinstance(local_scale, Integral) and not isinstance(local_scale, bool):
         check_number("local_scale", int(local_scale), low=1, high=len(points) - 1)
         return neighbor_scale(points, int(local_scale), n_jobs=n_jobs)
     if not isinstance(local_scale, LocalScale):
-        raise TypeError(
+        raise (ValueError if isinstance(local_scale, str) else TypeError)(
             Sentence(
                 "{local_scale} must be None, a number of neighbors, 'regional' or a LocalScale; {given!r} was given: pass "
                 "one of them.",

@@ -11,7 +11,7 @@ import numpy as np
 
 from .caching import cached_property
 from .multiplicity import standard_error
-from .selection import Minimum, Status
+from .selection import JUST_BEYOND, Minimum, Status
 
 __all__ = [
     "Curve",
@@ -29,8 +29,6 @@ __all__ = [
 STEPS_PER_OCTAVE = 4
 # Tolerance of refined minima in log ε, and the tolerance where the curve itself is estimated.
 TOLERANCE, ROUGH_TOLERANCE = 0.005, 0.01
-# A minimum beyond the bound by no more than this factor is one at the bound.
-_JUST_BEYOND = 1.5
 # A bracket that is more than this share of what it was two rounds before is divided in the golden section instead.  Over 60
 # minima of twelve data sets, 6.6 evaluations refine one on average and 13 at most; parabolas alone take 9.3 and 27.
 _SHRUNK, _GOLDEN = 0.5, 0.382
@@ -280,7 +278,7 @@ def choose(
         return min(candidates, key=lambda m: m.score).bandwidth, Status.FLAT
     if 2 * lowest < inside[0] + inside[-1]:
         return float(curve.bandwidths[lowest]), Status.LOWER_END
-    turns = any(m.clear and bound < m.bandwidth <= _JUST_BEYOND * bound for m in minima)
+    turns = any(m.clear and bound < m.bandwidth <= JUST_BEYOND * bound for m in minima)
     return float(curve.bandwidths[lowest]), Status.AT_BOUND if turns else Status.UPPER_END
 
 

@@ -8,12 +8,14 @@ from .points import spread_rows
 from .search import log_grid
 from .sentences import refusal
 
-__all__ = ["falls_apart", "locality_bound", "search_grid"]
+__all__ = ["MAX_SHARE", "falls_apart", "local_share", "locality_bound", "search_grid"]
 
 # A point whose neighbors weigh less than this together counts as isolated (the paper's γ).
 _ISOLATED = 1e-4
 # Below ε_min all but this share of the evaluation points are isolated: GC's D is at least 0.95 there, nothing is missed.
 _NOT_ISOLATED = 0.05
+# Neighborhoods that hold at most this share of all points are local.
+MAX_SHARE = 0.2
 # This many effective neighbors, the point itself counted, are local however few points there are.
 _FEWEST_NEIGHBORS = 4.0
 # A range of more than this is looked at by some points first; its end is where they see so large a share of all points.
@@ -63,8 +65,17 @@ def _without_outliers(engine: Engine, low: float, high: float, n_points: float) 
     return float(wide[np.argmax(share > _NEARLY_ALL)]) if share[-1] > _NEARLY_ALL else high
 
 
+def local_share(n_points: float, max_share: float = MAX_SHARE) -> float:
+    """The share of all points that local neighborhoods hold at most."""
+    return max(max_share, _FEWEST_NEIGHBORS / n_points)
+
+
 def locality_bound(
-    bandwidths: np.ndarray, effective: np.ndarray, n_points: float, max_share: float, weights: np.ndarray | None = None
+    bandwidths: np.ndarray,
+    effective: np.ndarray,
+    n_points: float,
+    max_share: float = MAX_SHARE,
+    weights: np.ndarray | None = None,
 ) -> float:
     """The largest bandwidth at which neighborhoods are local: they hold at most this share of all points.
 
@@ -72,7 +83,7 @@ def locality_bound(
     interpolated in log ε.
     """
     share = quantile_of(effective, 0.5, weights) / n_points
-    max_share = max(max_share, _FEWEST_NEIGHBORS / n_points)
+    max_share = local_share(n_points, max_share)
     if share[-1] <= max_share:
         return float(bandwidths[-1])
     if share[0] > max_share:

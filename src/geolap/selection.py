@@ -11,13 +11,15 @@ from .neighborhoods import Neighborhoods
 from .sentences import Remark, Sentence, python_name
 from .shown import Carded, Paged, Plotted
 
-__all__ = ["TURNING", "Minimum", "Selection", "Status", "Told", "UnresolvedWarning", "Verdict"]
+__all__ = ["JUST_BEYOND", "TURNING", "Minimum", "Selection", "Status", "Told", "UnresolvedWarning", "Verdict"]
 
 # A distortion from which the metrics differ too much to be called consistent, and effective neighbors of the sparsest tenth
 # of the points below which parts of the data have a scale of their own.
 _DISTORTED, _SPARSE = 0.25, 3.0
 # On a grid, bandwidths below so many steps see the grid rather than what was measured.
 _FINE = 1.5
+# A minimum beyond the bound on locality by no more than this factor is one at the bound.
+JUST_BEYOND = 1.5
 # A share of negative eigenvalues from which distances are far enough from Euclidean ones to be told.
 _NEGATIVE = 0.01
 
@@ -52,6 +54,18 @@ _JOINED = Sentence(
     "dimension and eigenvalues are not resolved."
 )
 
+# The verdict on so few points that there are not the neighbors to join.
+_OF_FEW = Sentence(
+    "The scale of nearest neighbors: good for kernels and labels, but maps, lengths, dimension and eigenvalues are not "
+    "resolved. Of so few points no graph shows more."
+)
+_FEW_POINTS = 20
+
+# The verdict beyond the bound on locality, where only rules that do not search within it end.
+_WHOLE = Sentence(
+    "Not found: at this bandwidth neighborhoods hold more than a fifth of the points, which is the scale of the whole data "
+    "set. Give a smaller bandwidth, or let geometric consistency (gc) choose."
+)
 
 # What a flat curve says where all points were evaluated: there are no more to ask.
 _FLAT_FOR_ALL = Sentence(
@@ -151,13 +165,15 @@ class Selection(Plotted, Paged, Carded):
         How the search ended; prints as a sentence.
     method : str
     bound : float or None
-        The largest bandwidth at which neighborhoods count as local.
+        The largest bandwidth at which neighborhoods count as local; of a rule that does not search for it, only where its
+        choice is beyond it.
     neighborhoods : Neighborhoods or None
         How many neighbors points have at ε̂, and what dimension these tell.
     remarks : tuple of Remark
         What is odd about the data.
     details : dict
-        What else the method has to say; ``everyone``, where it is known, is whether all points were evaluated.
+        What else the method has to say; where they are known, ``n_points`` is the number of points, and ``everyone``
+        whether all of them were evaluated.
     """
 
     bandwidth: float
@@ -180,11 +196,17 @@ class Selection(Plotted, Paged, Carded):
     @property
     def verdict(self) -> Verdict:
         """What the bandwidth may be used for."""
-        if self.status not in (*TURNING, Status.FALLS_APART) or self.neighborhoods is None:
+        found = self.status in (*TURNING, Status.FALLS_APART) and not self.beyond_bound
+        if not found or self.neighborhoods is None:
             return Verdict.NOT_FOUND
         if self.status is Status.FALLS_APART or not self.neighborhoods.resolved or self._sees_the_grid:
             return Verdict.NEAREST_NEIGHBORS
         return Verdict.RESOLVED
+
+    @property
+    def beyond_bound(self) -> bool:
+        """Whether neighborhoods hold too many of the points to be local."""
+        return self.bound is not None and self.bandwidth > JUST_BEYOND * self.bound
 
     @property
     def _sees_the_grid(self) -> bool:
@@ -193,9 +215,18 @@ class Selection(Plotted, Paged, Carded):
 
     @property
     def verdict_text(self) -> Sentence:
-        """The verdict in words; it does not advise to join nearest neighbors where these are what the graph joins."""
-        joined = self.neighborhoods is not None and self.neighborhoods.most is not None
-        return _JOINED if joined and self.verdict is Verdict.NEAREST_NEIGHBORS else self.verdict.value
+        """The verdict in words; it does not advise to join nearest neighbors where the graph does, or cannot."""
+        if self.beyond_bound:
+            return _WHOLE
+        return self.nearest_text if self.verdict is Verdict.NEAREST_NEIGHBORS else self.verdict.value
+
+    @property
+    def nearest_text(self) -> Sentence:
+        """What a scale of nearest neighbors means for these points."""
+        if self.neighborhoods is not None and self.neighborhoods.most is not None:
+            return _JOINED
+        few = self.details.get("n_points", np.inf) <= _FEW_POINTS
+        return _OF_FEW if few else Verdict.NEAREST_NEIGHBORS.value
 
     @property
     def status_text(self) -> Sentence:
@@ -287,7 +318,8 @@ class Selection(Plotted, Paged, Carded):
         """What one of the minima is, in words."""
         if not minimum.local:
             held = "" if minimum.share is None else f", neighborhoods hold {minimum.share:.0%} of the points"
-            return f"beyond the bound on locality{held}: the scale of the whole data set"
+            chosen = "selected, but " if minimum.bandwidth == self.bandwidth else ""
+            return f"{chosen}beyond the bound on locality{held}: the scale of the whole data set"
         if minimum.bandwidth == self.bandwidth:
             return "selected"
         return "another scale of the data" if minimum.clear else "within noise"

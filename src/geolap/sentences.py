@@ -4,12 +4,16 @@ What a message says is decided where it is raised; how a parameter is written, `
 is read.  A `Sentence` is a string with the names of Python, and remembers what it was made from.
 """
 
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-__all__ = ["Remark", "Sentence", "listed", "python_name", "refusal"]
+__all__ = ["Remark", "Sentence", "listed", "python_name", "refusal", "warn_caller"]
 
 _LISTED, _LONGEST = 8, 60  # how many names a sentence lists, and how long
+# Whose frames a warning does not point to: those between what warns and the line that called for it.
+_BETWEEN = ("geolap", "sklearn")
 
 
 class Sentence(str):
@@ -48,6 +52,14 @@ class Sentence(str):
 def refusal(template: str, /, **values: object) -> ValueError:
     """The error that tells a `Sentence`."""
     return ValueError(Sentence(template, **values))
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that points to the line outside the package that called it, however deep it is raised."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def listed(names: Iterable[object]) -> str:

@@ -98,8 +98,7 @@ class FullSpec(GraphSpec):
         check_choice("engine", self.engine, ENGINES)
         if self.cutoff is not None:
             check_number("cutoff", self.cutoff, low=0, open_low=True)
-        if self.n_neighbors is not None:
-            check_number("n_neighbors", self.n_neighbors, Integral, low=1)
+        check_number("n_neighbors", self.n_neighbors, Integral, low=1, also=(None,))
         if isinstance(self.n_edges, str):
             check_choice("n_edges", self.n_edges, ("auto", "all"))
         else:

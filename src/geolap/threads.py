@@ -141,6 +141,22 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
+@contextmanager
+def _overruled() -> Iterator[None]:
+    """One BLAS thread where a limit that somebody else holds keeps more of them, and later as many as that limit says.
+
+    While a thread holds a limit, OpenBLAS's own function is not called by the public one for any other thread.
+    """
+    more = [(library, library.num_threads) for library in _blas().lib_controllers if (library.num_threads or 1) > 1]
+    for library, _ in more:
+        getattr(library, "_real_set_num_threads", library.set_num_threads)(1)
+    try:
+        yield
+    finally:
+        for library, n_threads in more:
+            getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
+
+
 class _OneBlasThread:
     """Holds BLAS at one thread while any user is inside.
 
@@ -174,7 +190,7 @@ class _OneBlasThread:
     @staticmethod
     def _keep(held: threading.Event, leave: threading.Event) -> None:
         try:
-            with _blas().limit(limits=1):
+            with _blas().limit(limits=1), _overruled():
                 held.set()
                 leave.wait()
         finally:

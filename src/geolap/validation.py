@@ -4,7 +4,6 @@ Every sentence has three parts: what must hold, what was given, what to do.
 """
 
 import sys
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -14,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state as random_state_of
 
 from .points import Points, host_array
-from .sentences import refusal
+from .sentences import refusal, warn_caller
 
 __all__ = [
     "check_bandwidths",
@@ -73,17 +72,29 @@ def check_bandwidths(bandwidths: Any) -> np.ndarray:
 
 
 def check_number(
-    name: str, value: Any, kind: Any = Real, *, low: float, high: float = np.inf, open_low: bool = False
+    name: str,
+    value: Any,
+    kind: Any = Real,
+    *,
+    low: float,
+    high: float = np.inf,
+    open_low: bool = False,
+    also: Sequence[str | None] = (),
 ) -> Any:
-    """A number of the given kind in the given range; ``name`` is a parameter's, or a few words."""
+    """A number of the given kind in the given range, or what else is accepted; ``name`` is a parameter's, or a few words."""
+    if isinstance(value, str | None) and value in also:
+        return value
     good = isinstance(value, kind) and not isinstance(value, bool) and low <= value <= min(high, sys.float_info.max)
     if not good or (open_low and value == low):
         noun = "a whole number" if kind is Integral else "a number"
+        words = f", {'or ' * (len(also) == 1)}{' or '.join(map(repr, also))}" if also else ""
         limits = f"{'above' if open_low else 'of at least'} {low}" + (f" and at most {high}" if np.isfinite(high) else "")
         raise refusal(
-            _subject(name) + " must be {noun} {limits}; {value!r} was given: choose one in that range.",
+            _subject(name) + " must be {noun} {limits}{words}; {value!r} was given: {advice}.",
             noun=noun,
             limits=limits,
+            words=words,
+            advice="choose one of them" if also else "choose one in that range",
             value=value,
         )
     return value
@@ -212,10 +223,9 @@ def _column(y: Any, n_points: int) -> np.ndarray:
     if y.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold classes or real numbers; pass y.real if that is meant.")
     if y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
+        warn_caller(
             "A column-vector y was passed when a 1d array was expected: y must have shape (n_points,); pass y.ravel().",
             DataConversionWarning,
-            stacklevel=4,
         )
         y = y.ravel()
     if y.ndim != 1:

@@ -10,7 +10,16 @@ from ..choices import ENGINES, RULES
 from . import preparing as prepare
 from .options import Graph, Reading, Selecting, argument, command, count, duration, option
 from .running import Answer, Run
-from .showing import described_graph, described_selection, grid, shown_graph, shown_remarks, shown_selection, shown_studies
+from .showing import (
+    described_graph,
+    described_selection,
+    grid,
+    shown_graph,
+    shown_graphs,
+    shown_remarks,
+    shown_selection,
+    shown_studies,
+)
 
 __all__ = ["app"]
 
@@ -190,6 +199,7 @@ def cluster(
     table = prepare.read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
     import numpy as np
 
+    from ..estimators.base import graph_in_words
     from ..estimators.clusters import LaplacianClustering
     from ..points import host_array
 
@@ -214,6 +224,7 @@ def cluster(
     if clustering.n_outliers_:
         shown.append(f"Outliers that joined the clusters of their neighbors: {clustering.n_outliers_}.")
     hint = "The cluster of every point: add -o clusters.csv."
+    shown += [f"Bandwidth {clustering.bandwidth_:.4g}.", graph_in_words(clustering)]
     return _of_every_point(run, table, clustering, output, result, {"labels": found}, shown, hint)
 
 
@@ -250,9 +261,11 @@ def classify(
         "n_unreached": classifier.n_unreached_,
         "classes": [dict(zip(("class", "given", "found"), row, strict=True)) for row in counts],
     }
-    shown = [grid(("class", "given", "found"), counts, words=("class",))]
-    if classifier.selection_ is not None:
-        shown.append(classifier.selection_.status_text.named(run.named))
+    result["graphs"] = [
+        {"bandwidth": one.bandwidth_, "n_neighbors": one.n_neighbors_, "weight": weight}
+        for one, weight in classifier._each_graph()
+    ]
+    shown = [grid(("class", "given", "found"), counts, words=("class",)), *shown_graphs(run, classifier)]
     if given.all():
         shown.append("Every point has its class already: nothing was left to classify.")
     columns, hint = {"transduction": found, "probability": likely}, "The class of every point: add -o classes.csv."
@@ -304,7 +317,7 @@ def reproduce(
     return Answer({"output": output, "studies": list(map(asdict, studies))}, shown_studies(studies, output))
 
 
-@command(app)
+@command(app, like="select")
 def demo(
     run: Run,
     output: str | None = option(None, "Write the data as well: .csv, to try other commands on.", "-o"),
@@ -348,11 +361,8 @@ def _of_every_point(
     run: Run, table: Any, estimator: Any, output: str | None, result: dict, found: dict, shown: list[Any], hint: str
 ) -> Answer:
     """The answer of a command that ``found`` something for every point, of which the first is what was asked for."""
-    from ..estimators.base import graph_in_words
-
     result = {"output": output, **result, **described_graph(run, estimator), **({} if output else found)}
-    shown += [f"Bandwidth {estimator.bandwidth_:.4g}.", graph_in_words(estimator), *shown_remarks(run, estimator)]
-    shown.append(f"Written to {output}." if output else hint)
+    shown += [*shown_remarks(run, estimator), f"Written to {output}." if output else hint]
     plain = None if output else "\n".join(map(str, next(iter(found.values()))))
     return Answer(result, shown, plain, table, estimator.selection_, output)
 

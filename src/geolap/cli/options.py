@@ -138,8 +138,24 @@ class Running:
 _PANELS = {Reading: "Reading the file", Selecting: "Choosing the bandwidth", Graph: "The graph", Running: "Running"}
 
 
+# What a value must be, by the kinds of errors of pydantic, with which typer checks it.
+_MUST = {
+    "float_parsing": "a number",
+    "int_parsing": "a whole number",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+}
+
+
 class _Command(TyperCommand):
-    """A command whose help says nothing about the type of --help."""
+    """A command that refuses values in plain words, and whose help says nothing about the type of --help."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = _in_plain_words(error)
+            raise
 
     def get_help_option(self, ctx: Any) -> Any:
         found = super().get_help_option(ctx)
@@ -148,8 +164,20 @@ class _Command(TyperCommand):
         return found
 
 
-def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer]], None]:
-    """Register a command: a function of a `Run` and of options, which may be dataclasses of options, that answers."""
+def _in_plain_words(error: typer.BadParameter) -> str:
+    """What the error says, without the words of the library that found it."""
+    kinds: list[Any] = getattr(error.__cause__, "errors", list)()
+    must = _MUST.get(kinds[0]["type"]) if kinds else None
+    if must is None:
+        return error.message.removeprefix("Value error, ")
+    return f"must be {must.format(**kinds[0].get('ctx', {}))}; {kinds[0]['input']!r} was given: choose another value."
+
+
+def command(app: typer.Typer, *, like: str | None = None, **settings: Any) -> Callable[[Callable[..., Answer]], None]:
+    """Register a command: a function of a `Run` and of options, which may be dataclasses of options, that answers.
+
+    Advice names its own options, or those of the command that it is ``like``.
+    """
 
     def register(function: Callable[..., Answer]) -> None:
         _, *given = inspect.signature(function).parameters.values()
@@ -161,7 +189,8 @@ def command(app: typer.Typer, **settings: Any) -> Callable[[Callable[..., Answer
         def called(context: typer.Context, **values: Any) -> None:
             values = {name: _plain(value) for name, value in values.items()}
             spread = {name: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
-            run = Run(function.__name__, context.command.params, **vars(spread.pop("running")))
+            named = context.command if like is None else context.parent.command.commands[like]  # type: ignore[union-attr]
+            run = Run(function.__name__, named.params, **vars(spread.pop("running")))
             strict = "selecting" in spread and spread["selecting"].strict
             with run.work():
                 run.tell(function(run, **values, **spread), strict=strict)

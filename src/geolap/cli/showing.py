@@ -15,6 +15,7 @@ __all__ = [
     "described_selection",
     "grid",
     "shown_graph",
+    "shown_graphs",
     "shown_remarks",
     "shown_selection",
     "shown_studies",
@@ -92,6 +93,21 @@ def shown_graph(run: Run, estimator: Any, *more: str) -> list[str]:
     else:
         chosen = shown_selection(run, estimator.selection_, varies=estimator.graph_.scale is not None)
     return [*chosen, graph_in_words(estimator), *more]
+
+
+def shown_graphs(run: Run, estimator: Any) -> list[str]:
+    """Every graph of an estimator that weighs some: its bandwidth, how that was chosen, and how much the graph counts."""
+    from ..estimators.base import graph_in_words
+
+    lines = []
+    for one, weight in estimator._each_graph():
+        counts = f" It counts for {weight:.0%}." if weight < 1.0 else ""
+        lines.append(
+            f"Bandwidth {one.bandwidth_:.4g}{'' if one.selection_ else ', as given'}. {graph_in_words(one)}{counts}"
+        )
+        if one.selection_ is not None:
+            lines += [text.named(run.named) for text in (one.selection_.verdict_text, one.selection_.status_text)]
+    return lines
 
 
 def shown_studies(studies: "Iterable[Study]", output: str | None) -> Iterable[str]:

@@ -1,6 +1,5 @@
 """Engines run the sums over all points.  See `geolap.engines.base` for their interface."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from ..libraries import needed
 from ..memory import require_memory
 from ..pairs import Pairs
 from ..points import Points, is_chunked, is_on_gpu
+from ..sentences import warn_caller
 from ..specification import FullSpec, GraphSpec
 from .base import Engine, LocalMetrics
 from .cells import CellsEngine
@@ -126,11 +126,9 @@ def _device_engine(X: Any, cutoff: float | None, scale: LocalScale | None) -> En
 
     if not isinstance(X, torch.Tensor):
         if not torch.cuda.is_available():
-            warnings.warn(
+            warn_caller(
                 f"engine='device' is for points on a GPU; torch {torch.__version__} finds none and uses the CPU: "
-                "use engine='auto', which is faster there, or install torch with CUDA.",
-                UserWarning,
-                stacklevel=2,
+                "use engine='auto', which is faster there, or install torch with CUDA."
             )
         X = torch.as_tensor(X, device="cuda" if torch.cuda.is_available() else "cpu")
     return DeviceEngine(X, cutoff=cutoff, scale=scale)

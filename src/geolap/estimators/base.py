@@ -2,7 +2,6 @@
 
 import logging
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -31,7 +30,7 @@ from ..points import Points, chunks_of, host_array, is_chunked, on_device
 from ..progress import Spoken, say
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
 from ..selectors import METHODS, BandwidthSelector, resolve_bandwidth
-from ..sentences import Sentence, refusal
+from ..sentences import Sentence, refusal, warn_caller
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
 
@@ -246,6 +245,7 @@ class GraphEstimator(Spoken, BaseEstimator):
     def _spec(self, data: Points) -> FullSpec:
         """Which graph the parameters mean; "auto" begins with all pairs."""
         spec = GraphSpec.of(self)
+        check_number("n_neighbors", spec.n_neighbors, Integral, low=1, also=("auto", None))
         return replace(spec, n_neighbors=None if spec.n_neighbors == "auto" else spec.n_neighbors).filled()
 
     def _of_nearest(self, data: Points, n_neighbors: int, local_scale: int | None = None) -> Skeleton:
@@ -306,15 +306,14 @@ class GraphEstimator(Spoken, BaseEstimator):
         else:
             built = build_graph(data, skeleton, bandwidth, random_state=self.random_state)
         if spec.n_edges == "auto" and built.thinning is not None and built.thinning.error > _MUCH_ERROR:
-            warnings.warn(
+            warn_caller(
                 Sentence(
                     "A thinned graph should have the eigenvalues of all pairs to a few percent; with {edges:.0f} edges "
                     "of a point, as many as are stored, they may be off by {error:.0%}: set {n_landmarks}, or a "
                     "smaller bandwidth.",
                     edges=built.thinning.n_edges,
                     error=built.thinning.error,
-                ),
-                stacklevel=3,
+                )
             )
         known = data.metric if isinstance(data, Distances) else "euclidean"
         return replace(built, selection=selection, metric=known)
@@ -476,9 +475,10 @@ def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) ->
 
 def _warn_unless_resolved(selection: Selection) -> None:
     if selection.verdict is Verdict.NOT_FOUND and selection.status not in (Status.RULE, Status.NO_LIMIT):
-        warnings.warn(selection.status_text, UnresolvedWarning, stacklevel=4)
+        text = selection.verdict_text if selection.beyond_bound else selection.status_text
+        warn_caller(text, UnresolvedWarning)
     elif selection.neighborhoods is not None and not selection.neighborhoods.resolved:
-        warnings.warn(Verdict.NEAREST_NEIGHBORS.value, UnresolvedWarning, stacklevel=4)
+        warn_caller(selection.nearest_text, UnresolvedWarning)
 
 
 def check_landmarks(n_landmarks: Any, n_points: int) -> None:

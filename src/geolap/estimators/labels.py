@@ -9,8 +9,8 @@ and count by their leave-one-out errors, as the other settings do.  All pairs te
 points are enough: of more, a sample carries them, while neighbors are those of all points as long as that takes seconds.
 """
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -26,7 +26,7 @@ from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smoot
 from ..multiplicity import total_of, weights_at
 from ..points import Points, chunks_of, is_chunked
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
-from ..sentences import Sentence
+from ..sentences import Sentence, warn_caller
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
 from .base import NEIGHBORS, GraphEstimator, Read, carriers, documented, in_chunks, nearest_among, piled
 
@@ -105,6 +105,13 @@ class _SmoothEstimator(GraphEstimator):
     def n_unreached_(self) -> int:
         return len(self._fit.unreached)
 
+    def _each_graph(self) -> Iterator[tuple[Self, float]]:
+        """The fitted estimator as if each graph were its only one, and how much that one counts."""
+        for each in self._fits:
+            alone = copy(self)
+            alone._built, alone._fits = each.built, (each,)
+            yield alone, each.weight
+
     def _smooth_fit(
         self, built: BuiltGraph, known: np.ndarray, target: np.ndarray, *, classes: bool, weighed: bool
     ) -> SmoothFit:
@@ -169,14 +176,13 @@ class _SmoothEstimator(GraphEstimator):
         most = MOST_LANDMARKS if self.n_landmarks is None else self.n_landmarks
         if len(values) <= most or not (self.n_landmarks or is_chunked(data.given)):
             return np.arange(len(values))
-        warnings.warn(
+        warn_caller(
             Sentence(
                 "Labeled points carry the graph, at most as many as there are landmarks; {n} are labeled: a sample of "
                 "{most} labels is used; raise {n_landmarks} to use more.",
                 n=len(values),
                 most=most,
-            ),
-            stacklevel=3,
+            )
         )
         order = np.argsort(values, kind="stable")
         return np.sort(order[one_of_each(len(values), most, check_random_state(self.random_state))])
@@ -200,11 +206,13 @@ class _SmoothEstimator(GraphEstimator):
     def _scores_at(self, X: Any, *, given: bool = False) -> np.ndarray:
         """f (n, C) at points X: their own for training points, means of neighbors for others.
 
-        ``given``: X is what was given to ``fit``, and a graph over all of it need not be asked.
+        ``given``: X is what was given to ``fit``, and a graph over all of it need not be asked.  Points that are far away
+        are told of the graph that counts most.
         """
         return sum(
-            each.weight
-            * (each.fit.scores if given and each.built.landmarks is None else self._joined(X, each, told=not given))
+            each.weight * each.fit.scores
+            if given and each.built.landmarks is None
+            else each.weight * self._joined(X, each, told=not given and each is self._fits[0])
             for each in self._fits
         )
 
@@ -229,10 +237,9 @@ def _warn_of_unreached(fit: SmoothFit, *, told_by_distance: bool) -> None:
     if n_unreached:
         are, get = ("is in a component", "gets") if n_unreached == 1 else ("are in components", "get")
         what = "the values of the nearest point that is reached" if told_by_distance else "the mean of all labels"
-        warnings.warn(
+        warn_caller(
             f"Every component of the graph should hold a labeled point; {n_unreached} of {n} points {are} without one (the "
-            f"graph has {fit.n_components}) and {get} {what}: label some of them, or use a larger bandwidth.",
-            stacklevel=4,
+            f"graph has {fit.n_components}) and {get} {what}: label some of them, or use a larger bandwidth."
         )
 
 
@@ -427,9 +434,8 @@ def _classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             f"A classifier needs labeled points of at least two classes; {found} (-1 means unlabeled): {advice}."
         )
     if len(names) == len(labels) > _MANY_CLASSES:
-        warnings.warn(
-            Sentence("Each of the {n} classes has one labeled point: check that {labels|y} names classes.", n=len(names)),
-            stacklevel=3,
+        warn_caller(
+            Sentence("Each of the {n} classes has one labeled point: check that {labels|y} names classes.", n=len(names))
         )
     return names, index
 

@@ -193,7 +193,7 @@ def _values(functions: Any, n: int) -> tuple[tuple[str, ...], np.ndarray]:
             f"Functions must be a mapping of names to values, or a data frame; a {type(functions).__name__} was given: name "
             "them."
         )
-    columns = {str(name): np.asarray(column, dtype=float) for name, column in functions.items()}
+    columns = {str(name): _numbers(f"'{name}'", column) for name, column in functions.items()}
     for name, column in columns.items():
         if column.shape != (n,) or not np.isfinite(column).all():
             raise ValueError(
@@ -201,6 +201,17 @@ def _values(functions: Any, n: int) -> tuple[tuple[str, ...], np.ndarray]:
                 f"{bool(np.isfinite(column).all())}: match it to the points."
             )
     return tuple(columns), np.column_stack(list(columns.values()))
+
+
+def _numbers(what: str, values: Any) -> np.ndarray:
+    """Values of a function or a map, as floats."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"The values of functions and maps must be numbers; those of {what} are not ({error}): leave it out, or encode "
+            "them."
+        ) from None
 
 
 def _periods(periods: Mapping[str, float], names: tuple[str, ...]) -> np.ndarray:
@@ -231,7 +242,7 @@ def _gradients(frames: Frames, differences: np.ndarray) -> np.ndarray:
 
 
 def _map_gradients(embedding: Any, frames: Frames, n: int) -> np.ndarray:
-    Y = np.asarray(embedding, dtype=float)
+    Y = _numbers("the embedding", embedding)
     if Y.ndim != 2 or len(Y) != n or not np.isfinite(Y).all():
         raise ValueError(
             f"A map must be a finite array of {n} rows, one for each point; shape {Y.shape} was given: pass what "

@@ -32,7 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..points import host_array, is_on_gpu, on_device, real_numbers
 from ..progress import say, steps
-from ..sentences import Sentence
+from ..sentences import Sentence, warn_caller
 from ..shown import Plotted
 from ..validation import check_number
 from .base import GraphEstimator
@@ -165,14 +165,13 @@ def relax(
             bar.update()
             converged = bool(moving.losses[-2] - moving.losses[-1] <= tol * moving.losses[-2])
     if not converged:
-        warnings.warn(
+        warn_caller(
             Sentence(
                 "Relaxation should go on until the loss no longer falls; after {given} iterations it still does: raise "
                 "{max_iter}, or {tol}.",
                 given=max_iter,
             ),
             ConvergenceWarning,
-            stacklevel=2,
         )
     say(_log, "relaxation: loss %.3g after %d iterations", moving.losses[-1], len(moving.losses) - 1)
     return Relaxation(moving.map(Y, frames.unit), coordinates, moving.ratios(), before, np.array(moving.losses), converged)

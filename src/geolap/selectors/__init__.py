@@ -13,7 +13,7 @@ from ..distances import Distances
 from ..graphs.skeleton import Skeleton
 from ..points import Points
 from ..selection import Selection
-from ..validation import check_bandwidths, check_choice
+from ..validation import check_bandwidths, check_choice, check_random_state
 from .base import BandwidthSelector
 from .geometric_consistency import GeometricConsistency
 
@@ -47,7 +47,16 @@ def selector_named(name: Any, *, what: str = "method", **params: Any) -> Bandwid
     return METHODS[rule](**{**own, **params})
 
 
-def select_bandwidth(X: Any, method: str = "gc", *, y: Any = None, sample_weight: Any = None, **params: Any) -> Selection:
+def _seeded(selector: BandwidthSelector, random_state: Any) -> BandwidthSelector:
+    """The selector with a random state, if it has a use for one."""
+    check_random_state(random_state)
+    has = "random_state" in selector.get_params(deep=False)
+    return selector.set_params(random_state=random_state) if has else selector
+
+
+def select_bandwidth(
+    X: Any, method: str = "gc", *, y: Any = None, sample_weight: Any = None, random_state: Any = None, **params: Any
+) -> Selection:
     """Choose a kernel bandwidth for the points X by the named method.
 
     Parameters
@@ -60,8 +69,10 @@ def select_bandwidth(X: Any, method: str = "gc", *, y: Any = None, sample_weight
         Labels, for methods that use them.
     sample_weight : array-like (n_points,), optional
         How many points each row stands for: a point of weight 2 is a point given twice.
+    random_state : int, RandomState or None
+        For methods that choose at random; `KernelSum` does not.
     **params
-        Parameters of the method's class.
+        Further parameters of the method's class.
 
     Returns
     -------
@@ -74,7 +85,7 @@ def select_bandwidth(X: Any, method: str = "gc", *, y: Any = None, sample_weight
     >>> geolap.select_bandwidth(X, working_dim=2, random_state=0).method
     'gc'
     """
-    return selector_named(method, **params).fit(X, y, sample_weight).selection_
+    return _seeded(selector_named(method, **params), random_state).fit(X, y, sample_weight).selection_
 
 
 def checked_bandwidth(bandwidth: Any) -> float:
@@ -101,9 +112,7 @@ def resolve_bandwidth(
     Geometric consistency selects for the graph whose ``skeleton`` is given.
     """
     if isinstance(bandwidth, str):
-        selector = selector_named(bandwidth, what="bandwidth")
-        if "random_state" in selector.get_params(deep=False):
-            selector.set_params(random_state=random_state)
+        selector = _seeded(selector_named(bandwidth, what="bandwidth"), random_state)
     elif isinstance(bandwidth, BandwidthSelector):
         selector = copy(bandwidth)
     else:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..distances import Metric, points_of
 from ..engines import Engine, make_engine
-from ..judgment import judged
+from ..judgment import judged, without_guess
 from ..multiplicity import weights_at
 from ..points import Points
 from ..progress import aloud, say
@@ -110,7 +110,9 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
             )
         found, n_sample = self.rule_alone(points, y), getattr(self, "n_sample", None)
         everyone = n_sample is None or n_sample >= len(points)
-        return judged(replace(found, details={"everyone": everyone} | found.details), points, n_jobs=self.n_jobs)
+        known = {"n_points": points.total, "everyone": everyone}
+        found = judged(replace(found, details=known | found.details), points, n_jobs=self.n_jobs)
+        return found if n_sample is None else without_guess(found, n_sample, len(points))
 
     @abstractmethod
     def rule_alone(self, points: Points, y: Any = None) -> Selection:

@@ -10,10 +10,11 @@ from ..consistency import Consistency
 from ..distances import Distances
 from ..evaluation import checked_problem
 from ..graphs.skeleton import Skeleton, skeleton_of
-from ..judgment import LOOKED_AT, remarks_on
+from ..judgment import LOOKED_AT, remarks_on, without_guess
 from ..least_distortion import least_distortion
 from ..local_dimension import Surroundings
 from ..points import Points, spread_rows
+from ..search_range import MAX_SHARE
 from ..selection import Selection
 from ..specification import GraphSpec, LocalScaleLike
 from ..threads import one_blas_thread
@@ -125,7 +126,7 @@ class GeometricConsistency(BandwidthSelector):
     _: KW_ONLY
     n_sample: int | str | None = "auto"
     rule: str = "global"
-    max_share: float = 0.2
+    max_share: float = MAX_SHARE
     squared: bool = False
     drift: float = 0.0
     renormalization: float | None = None
@@ -170,11 +171,12 @@ class GeometricConsistency(BandwidthSelector):
                 random_state=random_state,
             )
         share = points.negative_share if isinstance(points, Distances) else None
-        return replace(
+        selection = replace(
             selection,
             remarks=remarks_on(points),
             details=selection.details | ({} if share is None else {"negative_share": share}),
         )
+        return without_guess(selection, len(sample), len(points))
 
     def problem(self, points: Points, skeleton: Skeleton, sample: np.ndarray) -> Consistency:
         """The distortion that is minimized, as a function of ε."""

@@ -63,11 +63,14 @@ _ADVICE = {
     Status.NO_LIMIT: Advice("", " is a stopgap for {}: its range of scales has an open end.", *_ASK_GEOMETRY),
     Status.RULE: Advice("", " is what a rule of thumb says for {}.", *_ASK_GEOMETRY),
 }
+_TOO_WIDE = Advice("", " is the scale of the whole of {}.", *_ASK_GEOMETRY)
 _FOR_LABELS = Advice(_USE, " for kernels and labels of {}; maps and clusters join nearest neighbors.", *_EVERY_RULE)
 
 
 def advice_for(selection: Selection) -> Advice:
     """What to do, by the verdict and the status."""
+    if selection.beyond_bound:
+        return _TOO_WIDE
     if selection.verdict is Verdict.NEAREST_NEIGHBORS and selection.status is not Status.FALLS_APART:
         return _FOR_LABELS
     advice = _ADVICE[selection.status]
