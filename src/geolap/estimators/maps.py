@@ -8,7 +8,6 @@ For a new point x, the eigenvalue equation itself gives the value (the Nyström 
 with P(x, ·) the row of transition probabilities that x would have.  A point of the training set gets its own coordinates.
 """
 
-import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
@@ -24,7 +23,7 @@ from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectr
 from ..points import Points, host_array, on_device
 from ..selection import UnresolvedWarning
 from ..selectors import BandwidthSelector
-from ..sentences import Sentence, refusal
+from ..sentences import Sentence, refusal, warn_caller
 from ..shown import Plotted
 from ..threads import beside, one_blas_thread
 from ..validation import check_choice, check_number
@@ -148,7 +147,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         self._n_features_out = self.coordinates_.shape[-1]
         self.embedding_ = self._coordinates.astype(built.kernel.weights.dtype)
         if self.n_graph_components_ == 1 and (few := _few_points(self._coordinates)) is not None:
-            warnings.warn(few, UnresolvedWarning, stacklevel=3)
+            warn_caller(few, UnresolvedWarning)
         if built.landmarks is not None:
             self.embedding_ = self.transform(X)
         return self
@@ -174,8 +173,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         return result.astype(self.graph_.weights.dtype)
 
     def _check_parameters(self) -> None:
-        if self.n_components != "auto":
-            check_number("n_components", self.n_components, Integral, low=1)
+        check_number("n_components", self.n_components, Integral, low=1, also=("auto",))
         check_choice("disconnected", self.disconnected, ("warn", "error", "separate"))
         check_choice("eigen_solver", self.eigen_solver, SOLVERS)
 
@@ -226,7 +224,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         message = _in_components(sizes, min(len(sizes) - 1, most), graph.bandwidth)
         if self.disconnected == "error":
             raise ValueError(message)
-        warnings.warn(message, stacklevel=3)
+        warn_caller(message)
 
     def _smoothest(self, built: BuiltGraph, k: int, components: np.ndarray) -> Spectrum:
         """The constant eigenvector and the k smoothest others."""
@@ -316,7 +314,7 @@ def _by_place(spectrum: Spectrum, points: np.ndarray) -> Spectrum:
 def _in_components(sizes: np.ndarray, useless: int, bandwidth: float) -> Sentence:
     return Sentence(
         "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): the first "
-        "{coordinates} them apart.  Embed each on its own with {disconnected=separate}, use a larger bandwidth or more "
+        "{coordinates} them apart. Embed each on its own with {disconnected=separate}, use a larger bandwidth or more "
         "neighbors, or remove outliers.",
         bandwidth=bandwidth,
         n=len(sizes),

@@ -5,7 +5,6 @@
 with P(x, ·) the row of transition probabilities of x, at the bandwidth of its nearest training point.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from ..distances import between, metric_params
 from ..engines.base import NO_NEIGHBORS
 from ..kernel import gaussian, reach
 from ..points import host_array, in_unit, on_device, tensor_in_unit_box
+from ..sentences import warn_caller
 from ..threads import in_order
 from .build import BuiltGraph
 
@@ -99,10 +99,9 @@ def extend(
 
     isolated = sum(in_order(of, tasks, n_jobs=1 if there else n_jobs, label="extension"))
     if isolated and told:
-        warnings.warn(
+        warn_caller(
             f"New points should have training points within reach; {isolated} of {n} have none at bandwidth "
-            f"{kernel.bandwidth:.4g} and take the values of the nearest: fit on points like them.",
-            stacklevel=4,
+            f"{kernel.bandwidth:.4g} and take the values of the nearest: fit on points like them."
         )
     return found
 
