@@ -328,7 +328,7 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         for tried in range(max(self.n_clusters or 2, 2), len(cutter.eigenvalues)):
             parts = cutter.by_pivots(tried)
             sizes = np.bincount(parts, cutter.places)
-            k = int(np.flatnonzero(sizes * np.arange(1, len(sizes) + 1) >= least)[-1]) + 1
+            k = int(np.flatnonzero(sizes * np.arange(1, len(sizes) + 1) >= least).max(initial=-1)) + 1
             if k > most:
                 break
             if k > 1:
