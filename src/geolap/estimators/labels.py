@@ -37,7 +37,7 @@ __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 # or 200 of all pairs where two graphs are weighed, 19.0 % with 60 of both.  Of 20 000 points in 26 classes (letter, 20
 # labels of each), 49 % were wrong with 60 of neighbors and 28 % with 200; in two classes, as many with both.
 _SIZE_OF_MANY = 60
-_MANY_OF_ALL, _MANY_OF_NEIGHBORS, _MANY_CLASSES_KNOWN = (5000, 1500), (10_000, 30_000), 8
+_MANY_OF_ALL, _MANY_OF_NEIGHBORS, _SEVERAL_CLASSES = (5000, 1500), (10_000, 30_000), 8
 # The points that carry each of them, at most: over 7 sets of 5404 to 6000 points, with 60 of both, 17.5 % were wrong, and
 # 17.6 % with all pairs of all points; 16.5 % with 200 of neighbors.
 _POINTS_OF_WEIGHED = (3000, 20_000)
@@ -119,7 +119,7 @@ class _SmoothEstimator(GraphEstimator):
         if built.n_neighbors is None:
             many = _MANY_OF_ALL[weighed]
         else:
-            many = _MANY_OF_NEIGHBORS[target.shape[1] >= _MANY_CLASSES_KNOWN]
+            many = _MANY_OF_NEIGHBORS[target.shape[1] >= _SEVERAL_CLASSES]
         sizes = tuple(size for size in SIZES if size <= _SIZE_OF_MANY or built.kernel.n_points <= many)
         sizes = sizes if self.n_eigenvectors is None else (self.n_eigenvectors,)
         known = known if built.landmarks is None else np.searchsorted(built.landmarks, known)
