@@ -6,7 +6,7 @@ x_i takes the time ε²ρ_i²/4, so displacements are divided by the time that p
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, cast
 
@@ -134,8 +134,8 @@ def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator
     """The walk on a graph, where its weights are."""
     if isinstance(graph.weights, np.ndarray) or sparse.issparse(graph.weights):
         # Threads of BLAS wait for one another wherever the machine has other work.
-        with one_blas_thread, ExitStack() as stack:
-            yield _Walk(graph, points, lambda W: stack.enter_context(product(W, n_jobs)), thread_count(n_jobs))
+        with one_blas_thread, product(graph.weights, n_jobs) as times:
+            yield _Walk(graph, points, times, thread_count(n_jobs))
         return
     from .device_walk import DeviceWalk
 
@@ -143,12 +143,12 @@ def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator
 
 
 class _Walk:
-    """The walk P on a graph, from some of its points; ``times(W)`` is the product of a matrix with (N, k)."""
+    """The walk P on a graph, from some of its points; ``times`` is the product of its weights with (N, k)."""
 
-    def __init__(self, graph: KernelGraph, points: Points, times: Callable[[Any], _Product], threads: int) -> None:
+    def __init__(self, graph: KernelGraph, points: Points, times: _Product, threads: int) -> None:
         self.is_sparse: bool = sparse.issparse(graph.weights)
-        self._graph, self._points, self._X, self._products = graph, points, points.box, times
-        self._times, self.threads = times(graph.weights), threads
+        self._graph, self._points, self._X, self._times = graph, points, points.box, times
+        self.threads = threads
         self.eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
         self._known: list[tuple[Matrix, tuple[np.ndarray, np.ndarray]]] = []
@@ -173,13 +173,8 @@ class _Walk:
         """The same for directions alone, which need no more than single precision: rows are sums of positive terms."""
         if not self.glances:
             return self.rows(starts, steps)
-        return self._continued([self._one(starts)], steps, self._times_roughly)
-
-    @cached_property
-    def _times_roughly(self) -> _Product:
-        """The product in single precision."""
-        times = self._products(single_precision(self._graph.weights))
-        return lambda V: times(V.astype(np.float32))
+        with product(single_precision(self._graph.weights), self.threads) as times:
+            return self._continued([self._one(starts)], steps, lambda V: times(V.astype(np.float32)))
 
     def _one(self, starts: np.ndarray) -> Matrix:
         """Rows of P."""
