@@ -6,13 +6,13 @@ from scipy.spatial.distance import cdist
 
 import geolap
 from geolap.calibration import heat_eigenvalues
+from geolap.data.points import Points
 from geolap.datasets import make_flat_torus, make_hourglass, make_sphere
 from geolap.experiments.surfaces import SURFACES, revolution_spectrum
 from geolap.graphs import calibrate
 from geolap.graphs.calibrate import calibrated
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.neighbors import all_pairs, nearest_pairs
-from geolap.points import Points
 
 SPHERE = np.repeat([2.0, 6.0], [3, 5])
 TORUS = np.repeat([1.0, 2.0], [4, 4])

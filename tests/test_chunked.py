@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import geolap
+from geolap.data.points import Points, is_chunked
 from geolap.datasets import make_hourglass, make_torus
 from geolap.engines import TiledEngine, chunked
 from geolap.metric import departure
-from geolap.points import Points, is_chunked
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -65,8 +65,8 @@ def test_every_point_is_in_one_cell_and_cells_are_even():
 
 @pytest.mark.slow
 def test_a_large_memory_mapped_file_is_read_in_chunks(tmp_path, monkeypatch, torus):
-    monkeypatch.setattr("geolap.points._LARGE_FILE", 10_000)
-    monkeypatch.setattr("geolap.points._CHUNK", 20_000)
+    monkeypatch.setattr("geolap.data.points._LARGE_FILE", 10_000)
+    monkeypatch.setattr("geolap.data.points._CHUNK", 20_000)
     torus = torus[:1200]
     np.save(tmp_path / "points.npy", torus)
     gc = geolap.GeometricConsistency(n_sample=50, random_state=0)

@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import make_moons
 
 import geolap
+from geolap.data.points import is_chunked
 from geolap.datasets import make_torus
-from geolap.points import is_chunked
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -137,8 +137,8 @@ def test_faults_are_sentences(here):
 
 
 def test_a_large_file_is_mapped_in_chunks(here, tmp_path, monkeypatch):
-    monkeypatch.setattr("geolap.points._LARGE_FILE", 10_000)
-    monkeypatch.setattr("geolap.points._CHUNK", 20_000)
+    monkeypatch.setattr("geolap.data.points._LARGE_FILE", 10_000)
+    monkeypatch.setattr("geolap.data.points._CHUNK", 20_000)
     np.save(tmp_path / "points.npy", TORUS)
     points = np.load(tmp_path / "points.npy", mmap_mode="r")
     found = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(points)
@@ -152,7 +152,7 @@ def test_the_shell_maps_a_large_file(here, tmp_path, monkeypatch):
     typer = pytest.importorskip("typer.testing")
     from geolap.cli.commands import app
 
-    monkeypatch.setattr("geolap.points._LARGE_FILE", 10_000)
+    monkeypatch.setattr("geolap.data.points._LARGE_FILE", 10_000)
     monkeypatch.setattr("geolap.files.arrays._LARGE", 10_000)
     np.save(tmp_path / "points.npy", TORUS)
     settings = ["--bandwidth", "0.7", "--n-landmarks", "300", "--seed", "0"]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import geolap
+from geolap.data.points import Points
 from geolap.datasets import make_sphere
 from geolap.graphs.health import components_within
-from geolap.points import Points
 
 SCALES = np.geomspace(0.01, 1.0, 12)
 

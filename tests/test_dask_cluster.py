@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import geolap
+from geolap.data.points import is_chunked
 from geolap.datasets import make_torus
-from geolap.points import is_chunked
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

@@ -5,11 +5,11 @@ import pytest
 from sklearn.neighbors import KNeighborsTransformer
 
 import geolap
+from geolap.data.points import Points, on_device
 from geolap.datasets import make_sphere, make_swiss_roll
 from geolap.engines import TiledEngine
 from geolap.graphs.graph import KernelGraph
 from geolap.local_dimension import Surroundings
-from geolap.points import Points, on_device
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -21,7 +21,7 @@ from geolap.graphs.neighbors import nearest_neighbors  # noqa: E402
 @pytest.fixture
 def gpu(monkeypatch):
     """Tensors in the memory of the host count as being on a GPU; several tiles, looked at in single precision first."""
-    monkeypatch.setattr("geolap.points.is_on_gpu", on_device)
+    monkeypatch.setattr("geolap.data.points.is_on_gpu", on_device)
     monkeypatch.setattr(device_pairs, "_MANY", 300)
     monkeypatch.setattr(device_pairs, "_ROWS", 256)
     monkeypatch.setattr(device, "HELD_CPU", 2**17)

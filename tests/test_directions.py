@@ -10,11 +10,11 @@ from sklearn.datasets import make_swiss_roll as swiss_roll
 
 import geolap
 from geolap import GeometricConsistency, Verdict
+from geolap.data.points import Points
 from geolap.datasets import load_ssl_book, make_hourglass, make_sphere, make_torus
 from geolap.engines import make_engine
 from geolap.local_dimension import Surroundings
 from geolap.local_pca import _leading_singular_values
-from geolap.points import Points
 
 
 def cube(n, d, noise=0.0, seed=0):

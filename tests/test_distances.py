@@ -9,8 +9,8 @@ from scipy.spatial.distance import cdist
 from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 
 import geolap
+from geolap.data.distances import Distances, points_of
 from geolap.datasets import make_sphere, make_swiss_roll, make_torus
-from geolap.distances import Distances, points_of
 
 RULES = ("gc", "gc_inverse", "rec", "bgh", "semigroup", "clmr", "lcmc", "singer", "median", "knn")
 
@@ -236,8 +236,8 @@ def test_sparse_features_stay_sparse(monkeypatch):
     selected = [geolap.GeometricConsistency(random_state=0).fit(given_).bandwidth_ for given_ in (X, dense)]
     assert selected[0] == pytest.approx(selected[1], rel=1e-9)
     # Beyond so many points nearest neighbors count, and no row is ever made dense as a whole.
-    monkeypatch.setattr("geolap.distances._MOST_WHOLE", 100)
-    monkeypatch.setattr("geolap.distances._NEAREST", 40)
+    monkeypatch.setattr("geolap.data.distances._MOST_WHOLE", 100)
+    monkeypatch.setattr("geolap.data.distances._NEAREST", 40)
     expected = geolap.GeometricConsistency(n_neighbors=40, n_sample=40, random_state=0).fit(dense)
     gc = geolap.GeometricConsistency(n_sample=40, random_state=0)
     found = gc.fit(X)

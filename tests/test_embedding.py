@@ -9,12 +9,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.manifold import SpectralEmbedding
 
 import geolap
+from geolap.data.points import Points
 from geolap.datasets import make_hourglass, make_sphere
 from geolap.estimators.base import graph_in_words
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.neighbors import all_pairs, nearest_pairs, pairs_within
 from geolap.graphs.spectrum import largest_eigenpairs, smooth_spectrum
-from geolap.points import Points
 
 
 def circle(n):

@@ -11,7 +11,7 @@ from sklearn import datasets as sets
 from sklearn.preprocessing import StandardScaler
 
 from geolap import datasets
-from geolap.features import feature_remarks
+from geolap.data.features import feature_remarks
 from geolap.sentences import Remark
 
 

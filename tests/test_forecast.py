@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import geolap
-from geolap import memory
+from geolap.data.points import Points
 from geolap.datasets import make_torus
-from geolap.points import Points
+from geolap.runtime import memory
 
 
 def test_size_and_place_decide_the_engine():
@@ -45,7 +45,7 @@ def test_too_little_memory_is_told_before_anything_is_allocated(monkeypatch):
 def test_limits_of_the_process_count():
     resource = pytest.importorskip("resource")
     code = (
-        "import resource; from geolap.memory import available_memory as a; before = a();"
+        "import resource; from geolap.runtime.memory import available_memory as a; before = a();"
         "resource.setrlimit(resource.RLIMIT_DATA, (2**31, 2**31)); print(a() < 2**31 and a() <= before)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -81,7 +81,7 @@ def test_maps_are_forecast_and_graphs_that_do_not_fit_are_refused(monkeypatch):
 
 
 def machine(files):
-    """What `geolap.memory` reads of a system that has these files and no others."""
+    """What `geolap.runtime.memory` reads of a system that has these files and no others."""
     return lambda file: files.get(str(file), "").splitlines()
 
 

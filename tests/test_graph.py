@@ -10,11 +10,11 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import geolap
+from geolap.data.distances import given_pairs
+from geolap.data.pairs import Pairs
 from geolap.datasets import make_sphere, make_torus
-from geolap.distances import given_pairs
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.neighbors import all_pairs, nearest_neighbors, nearest_pairs, pairs_within
-from geolap.pairs import Pairs
 
 
 def dense(A):

@@ -8,13 +8,13 @@ from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist
 
 import geolap
+from geolap.data.distances import _symmetric
+from geolap.data.pairs import ZERO
 from geolap.datasets import make_hourglass, make_sphere
-from geolap.distances import _symmetric
 from geolap.graphs import neighbors, spectrum
 from geolap.graphs.extension import extend
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.spectrum import smooth_spectrum
-from geolap.pairs import ZERO
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import geolap
-from geolap import progress
 from geolap.datasets import make_sphere
-from geolap.progress import aloud, begin, parts, say, silently, steps
+from geolap.runtime import progress
+from geolap.runtime.progress import aloud, begin, parts, say, silently, steps
 
 X = make_sphere(60, random_state=0).data
 

@@ -10,13 +10,13 @@ from sklearn.datasets import make_moons
 
 import geolap
 from geolap.cli.commands import app
+from geolap.data.multiplicity import quantile_of, standard_error
+from geolap.data.points import Points
 from geolap.engines import CellsEngine, TiledEngine
 from geolap.files import read_table
 from geolap.graphs.neighbors import all_pairs
 from geolap.graphs.smooth_regression import predicted_classes
 from geolap.laplacian import LocalScale
-from geolap.multiplicity import quantile_of, standard_error
-from geolap.points import Points
 from geolap.selectors import METHODS
 
 RNG = np.random.default_rng(0)

@@ -9,9 +9,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import geolap
 from geolap import Status, UnresolvedWarning, Verdict, select_bandwidth
+from geolap.data.points import Points
 from geolap.datasets import make_dome, make_hourglass, make_sphere, make_swiss_roll, make_torus
 from geolap.engines import make_engine
-from geolap.points import Points
 from geolap.selectors import METHODS, resolve_bandwidth
 from geolap.selectors.reconstruction import reconstruction_errors
 from geolap.selectors.semigroup import semigroup_errors

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.neighbors import KNeighborsTransformer
 
 import geolap
+from geolap.data.points import Points
 from geolap.datasets import make_sphere
 from geolap.engines import make_engine
-from geolap.points import Points
 from geolap.selectors import METHODS
 from geolap.specification import FullSpec, GraphSpec, same_setting
 
@@ -137,9 +137,9 @@ def test_the_name_of_a_selection_selects_again(sphere):
 @pytest.mark.slow
 def test_a_comparison_checks_and_prepares_its_points_once(sphere, monkeypatch):
     checked, boxed = [], []
-    monkeypatch.setattr("geolap.points._checked_array", lambda X, least: checked.append(len(X)) or np.asarray(X))
-    original = geolap.points.in_unit_box
-    monkeypatch.setattr("geolap.points.in_unit_box", lambda X: boxed.append(len(X)) or original(X))
+    monkeypatch.setattr("geolap.data.points._checked_array", lambda X, least: checked.append(len(X)) or np.asarray(X))
+    original = geolap.data.points.in_unit_box
+    monkeypatch.setattr("geolap.data.points.in_unit_box", lambda X: boxed.append(len(X)) or original(X))
     comparison = geolap.compare_bandwidths(sphere, random_state=0)
     assert len(comparison) == 9
     assert checked == [300]
@@ -148,9 +148,9 @@ def test_a_comparison_checks_and_prepares_its_points_once(sphere, monkeypatch):
 
 def test_a_fit_checks_and_prepares_its_points_once(sphere, monkeypatch):
     checked, boxed = [], []
-    monkeypatch.setattr("geolap.points._checked_array", lambda X, least: checked.append(len(X)) or np.asarray(X))
-    original = geolap.points.in_unit_box
-    monkeypatch.setattr("geolap.points.in_unit_box", lambda X: boxed.append(len(X)) or original(X))
+    monkeypatch.setattr("geolap.data.points._checked_array", lambda X, least: checked.append(len(X)) or np.asarray(X))
+    original = geolap.data.points.in_unit_box
+    monkeypatch.setattr("geolap.data.points.in_unit_box", lambda X: boxed.append(len(X)) or original(X))
     geolap.LaplacianEigenmap(random_state=0, n_neighbors=20, local_scale=7).fit(sphere)
     assert (checked, boxed) == ([300], [300])
 

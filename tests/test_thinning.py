@@ -6,10 +6,10 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import geolap
+from geolap.data.points import Points
 from geolap.datasets import make_hourglass, make_sphere
 from geolap.graphs import build, thinning
 from geolap.graphs.spectrum import smooth_spectrum
-from geolap.points import Points
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from geolap import threads
-from geolap.threads import beside, checkpoint, in_order, one_blas_thread
+from geolap.runtime import threads
+from geolap.runtime.threads import beside, checkpoint, in_order, one_blas_thread
 
 
 def test_results_come_in_the_order_of_the_tasks():

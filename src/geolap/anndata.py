@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .distances import Distances, points_of
+from .data.distances import Distances, points_of
 from .engines.base import NO_NEIGHBORS
 from .estimators.clusters import LaplacianClustering
 from .estimators.laplacian import GraphLaplacian

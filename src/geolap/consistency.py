@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .data.multiplicity import own_weight, weights_at
 from .engines import Engine, LocalMetrics
 from .metric import departure
-from .multiplicity import own_weight, weights_at
 
 __all__ = ["Consistency", "DistortionCurve"]
 

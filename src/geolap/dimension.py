@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .distances import Metric, points_of
+from .data.distances import Metric, points_of
 from .engines import make_engine
 from .local_dimension import Surroundings
 from .local_pca import largest_gap, local_singular_values, vote

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from .consistency import Consistency, DistortionCurve
-from .distances import Metric, points_of
+from .data.distances import Metric, points_of
+from .data.points import Points
 from .graphs.skeleton import Skeleton, skeleton_of
-from .points import Points
 from .specification import GraphSpec, LocalScaleLike
 from .validation import check_bandwidths, check_choice, check_n_sample, check_number, check_sample, check_working_dim
 

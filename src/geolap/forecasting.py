@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from .data.points import Points
 from .engines import CellsEngine, Cost, engine_for, make_engine
 from .engines.cost import map_cost, selection_cost
 from .graphs.neighbors import search_seconds
 from .judgment import LOOKED_AT
 from .local_dimension import Surroundings
-from .points import Points
+from .runtime.threads import thread_count
 from .search_range import search_grid
 from .selection import Selection
 from .selectors.geometric_consistency import FEWER_SAMPLE, FIRST_SAMPLE, GeometricConsistency
 from .selectors.singer import singer_factor
 from .specification import FullSpec, GraphSpec
-from .threads import thread_count
 from .validation import check_choice, check_n_sample, check_number
 
 __all__ = ["forecast"]

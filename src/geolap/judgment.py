@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from .data.features import feature_remarks
+from .data.multiplicity import own_weight, weights_at
+from .data.points import Points
 from .engines import make_engine
-from .features import feature_remarks
 from .local_dimension import Surroundings
-from .multiplicity import own_weight, weights_at
-from .points import Points
 from .search import log_grid
 from .search_range import local_share, locality_bound
 from .selection import Selection

@@ -14,12 +14,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from .caching import cached_property
 from .consistency import Consistency, DistortionCurve
+from .data.multiplicity import quantile_of, total_of, weights_at
 from .engines import LocalMetrics
 from .engines.base import ExactEngine
-from .multiplicity import quantile_of, total_of, weights_at
 from .neighborhoods import Neighborhoods
+from .runtime.caching import cached_property
 from .search import (
     ROUGH_TOLERANCE,
     STEPS_PER_OCTAVE,

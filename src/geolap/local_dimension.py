@@ -9,12 +9,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
-from .caching import cached_property
-from .distances import Distances
+from .data.distances import Distances
+from .data.multiplicity import counts_of, own_weight, quantile_of, weights_at
+from .data.points import Points
 from .local_pca import largest_gap, local_singular_values, vote
-from .multiplicity import counts_of, own_weight, quantile_of, weights_at
 from .neighborhoods import Neighborhoods
-from .points import Points
+from .runtime.caching import cached_property
 
 __all__ = ["Surroundings"]
 

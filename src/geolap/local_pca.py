@@ -10,11 +10,11 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from .distances import Distances
+from .data.distances import Distances
+from .data.multiplicity import counts_of
+from .data.points import Points, in_unit
 from .kernel import ladder_weights, ladders
-from .multiplicity import counts_of
-from .points import Points, in_unit
-from .threads import in_order, one_blas_thread
+from .runtime.threads import in_order, one_blas_thread
 
 __all__ = ["largest_gap", "local_singular_values", "vote"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .caching import cached_property
-from .multiplicity import standard_error
+from .data.multiplicity import standard_error
+from .runtime.caching import cached_property
 from .selection import JUST_BEYOND, Minimum, Status
 
 __all__ = [

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from .data.multiplicity import own_weight, quantile_of, weights_at
+from .data.points import spread_rows
 from .engines import Engine
-from .multiplicity import own_weight, quantile_of, weights_at
-from .points import spread_rows
 from .search import log_grid
 from .sentences import refusal
 

@@ -13,10 +13,10 @@ import numpy as np
 from scipy import sparse
 
 from .choices import ENGINES
-from .distances import Metric, checked_metric
+from .data.distances import Metric, checked_metric
 from .laplacian import LocalScale
+from .runtime.threads import thread_count
 from .sentences import refusal
-from .threads import thread_count
 from .validation import check_choice, check_number
 
 __all__ = ["EXECUTION", "FullSpec", "GraphSpec", "LocalScaleLike", "same_setting"]

@@ -15,7 +15,7 @@ ZᵀZ, with a = x̄ − x_i and n_0 points at x_i (itself and its duplicates), i
 so that the weight 1 of x_i itself does not swamp neighbors with weights many orders of magnitude smaller; C is never formed.
 In few dimensions `Moments` has C, and the second moments that H needs, from matrix products with products of coordinates.
 
-Where only distances are known, `gram_finder` has the same from inner products G (`geolap.distances`).  With the
+Where only distances are known, `gram_finder` has the same from inner products G (`geolap.data.distances`).  With the
 centered G_c = (I − 1 pᵀ) G (I − p 1ᵀ),
 
 .. math:: Z Z^T = \\operatorname{diag}(p)\\, G_c \\operatorname{diag}(p), \\qquad

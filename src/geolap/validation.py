@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state as random_state_of
 
-from .points import Points, host_array
+from .data.points import Points, host_array
 from .sentences import refusal, warn_caller
 
 __all__ = [

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 import geolap
-from geolap import threads
 from geolap.files import FileError, write_matrix, write_table
+from geolap.runtime import threads
 
 from .failures import Failure, FoundError
 

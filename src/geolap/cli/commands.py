@@ -152,8 +152,8 @@ def embed(
     if diffusion_time is not None and not diffusion:
         raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
     table = prepare.read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
+    from ..data.points import host_array
     from ..estimators.maps import DiffusionMap, LaplacianEigenmap
-    from ..points import host_array
 
     own: dict[str, Any] = {"n_components": n_components, "disconnected": disconnected, "n_landmarks": n_landmarks}
     if diffusion_time is not None:
@@ -199,9 +199,9 @@ def cluster(
     table = prepare.read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
     import numpy as np
 
+    from ..data.points import host_array
     from ..estimators.base import graph_in_words
     from ..estimators.clusters import LaplacianClustering
-    from ..points import host_array
 
     own = {"n_clusters": n_clusters, "min_share": min_share, "max_clusters": max_clusters}
     clustering = prepare.fitted(run, LaplacianClustering, table, selecting, graph, reading, **own)

@@ -65,8 +65,8 @@ def write_page(
         return
     if estimator is not None and estimator.n_neighbors_ is None and estimator.graph_.scale is None:
         results["selection"] = estimator.selection_
+    from ..data.distances import points_of
     from ..display.report import write_report
-    from ..distances import points_of
     from ..files import replaced_file
 
     name, points = table.name.strip("'"), table.points
@@ -114,7 +114,7 @@ def read_points(
     check_outputs(run, file, **outputs)
     if outputs.get("page") is not None:
         _check_report(reading)
-    from ..distances import checked_metric
+    from ..data.distances import checked_metric
     from ..files import read_table
 
     given = vars(reading) | _signs(reading)
@@ -224,8 +224,8 @@ def _standardized(table: "Table") -> "Table":
     import numpy as np
     from sklearn.preprocessing import StandardScaler
 
-    from ..memory import require_memory
-    from ..points import Points
+    from ..data.points import Points
+    from ..runtime.memory import require_memory
     from ..sentences import listed
 
     given = Points.of(table.points).given  # what is wrong with points is said of those in the file

@@ -134,7 +134,7 @@ class Run:
     def work(self) -> Iterator[None]:
         """Whatever goes wrong inside becomes a sentence and an exit code."""
         try:
-            from ..progress import aloud, silently
+            from ..runtime.progress import aloud, silently
 
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -239,8 +239,8 @@ def _limited_threads(n_jobs: int | None) -> Any:
         return nullcontext()
     from threadpoolctl import threadpool_limits
 
+    from ..runtime.threads import thread_count
     from ..specification import GraphSpec
-    from ..threads import thread_count
 
     import_module("geolap.selectors")  # only libraries that are loaded can be limited
     return threadpool_limits(thread_count(GraphSpec(n_jobs=n_jobs).filled().n_jobs))

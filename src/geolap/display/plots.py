@@ -38,7 +38,7 @@ from ..estimators.relaxation import Relaxation
 from ..estimators.riemannian import RiemannianMetric, indicatrices, riemannian_metric
 from ..graphs.health import HealthCurve, health_curve
 from ..graphs.spectrum import graph_components, smooth_spectrum
-from ..libraries import needed
+from ..runtime.libraries import needed
 from ..selection import Selection
 from ..selectors import BandwidthSelector
 from ..selectors.comparison import Comparison, compare_bandwidths

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..distances import Distances, points_of
+from ..data.distances import Distances, points_of
+from ..data.pairs import Pairs
+from ..data.points import Points, is_chunked, is_on_gpu
 from ..laplacian import LocalScale
-from ..libraries import needed
-from ..memory import require_memory
-from ..pairs import Pairs
-from ..points import Points, is_chunked, is_on_gpu
+from ..runtime.libraries import needed
+from ..runtime.memory import require_memory
 from ..sentences import warn_caller
 from ..specification import FullSpec, GraphSpec
 from .base import Engine, LocalMetrics

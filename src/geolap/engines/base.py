@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..data.multiplicity import own_weight
 from ..laplacian import LocalScale, density_weights
-from ..multiplicity import own_weight
 
 __all__ = ["NO_NEIGHBORS", "Engine", "ExactEngine", "LocalMetrics"]
 

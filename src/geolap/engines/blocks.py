@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from ..data.points import median_of_some
 from ..kernel import reach
-from ..points import median_of_some
 
 __all__ = ["Block", "blocks"]
 

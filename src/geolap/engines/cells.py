@@ -24,13 +24,13 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from ..data.multiplicity import copies_of, counts_of, weights_at
+from ..data.points import PointsLike, as_points, in_unit, root_mean_square_distance, spread_pieces, spread_rows
 from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
-from ..multiplicity import copies_of, counts_of, weights_at
-from ..points import PointsLike, as_points, in_unit, root_mean_square_distance, spread_pieces, spread_rows
-from ..progress import steps
-from ..threads import Scratch, in_order
+from ..runtime.progress import steps
+from ..runtime.threads import Scratch, in_order
 from .base import LocalMetrics
 from .gaussian_cells import (
     CHECKED,

@@ -22,13 +22,13 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from ..caching import cached_property
-from ..chunks import computed
+from ..data.points import in_unit, unit_above
 from ..kernel import ladder_weights, ladders, reach
 from ..laplacian import density_weights
-from ..points import in_unit, unit_above
-from ..progress import steps
-from ..threads import Scratch, one_blas_thread
+from ..runtime.caching import cached_property
+from ..runtime.progress import steps
+from ..runtime.tasks import computed
+from ..runtime.threads import Scratch, one_blas_thread
 from .base import LocalMetrics
 from .blocks import Block
 from .gaussian_cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of

@@ -10,8 +10,8 @@ from functools import cache
 
 import numpy as np
 
-from ..memory import available_memory, in_words
-from ..threads import one_blas_thread
+from ..runtime.memory import available_memory, in_words
+from ..runtime.threads import one_blas_thread
 
 __all__ = ["MOST_ENTRIES", "Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_cost", "selection_memory"]
 

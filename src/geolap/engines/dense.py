@@ -6,11 +6,11 @@ It is slow and exact; every other engine is tested against it.
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from ..data.multiplicity import copies_of, counts_of
+from ..data.points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..kernel import gaussian
 from ..laplacian import LocalScale, transition
 from ..metric import drift, dual_metric
-from ..multiplicity import copies_of, counts_of
-from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..tangent import tangent_basis
 from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
 

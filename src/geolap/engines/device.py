@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 
+from ..data.points import in_unit, tensor_in_unit_box
 from ..kernel import LOWEST_EXPONENT, Ladder, gaussian, ladders
 from ..laplacian import LocalScale
-from ..points import in_unit, tensor_in_unit_box
-from ..threads import in_order, thread_count
+from ..runtime.threads import in_order, thread_count
 from .base import NO_NEIGHBORS, ExactEngine, LocalMetrics
 from .row_sum_kernel import fused_row_sums, has_fused_kernel
 

@@ -19,9 +19,9 @@ from typing import Self
 
 import numpy as np
 
-from ..caching import cached_property
 from ..kernel import gaussian
-from ..threads import Scratch, checkpoint, in_order
+from ..runtime.caching import cached_property
+from ..runtime.threads import Scratch, checkpoint, in_order
 
 __all__ = [
     "CHECKED",

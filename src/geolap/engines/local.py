@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..data.multiplicity import counts_of, weights_at
 from ..kernel import Ladder, ladder_weights, reach
 from ..metric import drift, dual_metric, dual_metric_from
-from ..multiplicity import counts_of, weights_at
+from ..runtime.threads import Scratch, checkpoint
 from ..tangent import Moments, gram_finder, tangent_finder
-from ..threads import Scratch, checkpoint
 from .base import NO_NEIGHBORS, LocalMetrics
 
 __all__ = ["MOST_SPANNING", "Around", "directions_at_once", "metrics_around", "transitions"]

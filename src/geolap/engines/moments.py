@@ -14,10 +14,10 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ..data.multiplicity import weights_at
 from ..kernel import gaussian
 from ..metric import drift, dual_metric_from
-from ..multiplicity import weights_at
-from ..threads import Scratch
+from ..runtime.threads import Scratch
 from .base import NO_NEIGHBORS, LocalMetrics
 from .gaussian_cells import Boxes
 

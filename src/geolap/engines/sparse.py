@@ -1,7 +1,7 @@
 """The sparse engine: only the pairs that a graph stores, for nearest-neighbor graphs and points known by their distances.
 
 Sums run over the stored pairs alone, so D(ε) is that of the graph that is actually built from them.  Tangent planes come
-from coordinates, or where there are none from inner products (`geolap.distances`).
+from coordinates, or where there are none from inner products (`geolap.data.distances`).
 """
 
 from functools import partial
@@ -10,15 +10,15 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from ..distances import Distances
+from ..data.distances import Distances
+from ..data.multiplicity import copies_of, counts_of, weights_at
+from ..data.pairs import ZERO, Pairs
+from ..data.points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..kernel import Ladder, gaussian, ladder_weights, ladders
 from ..laplacian import LocalScale
 from ..metric import drift, dual_metric
-from ..multiplicity import copies_of, counts_of, weights_at
-from ..pairs import ZERO, Pairs
-from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
+from ..runtime.threads import Scratch, checkpoint, in_order
 from ..tangent import tangent_bases
-from ..threads import Scratch, checkpoint, in_order
 from .base import ExactEngine, LocalMetrics
 from .local import MOST_SPANNING, Around, metrics_around, transitions
 

@@ -17,11 +17,11 @@ from typing import TypeVar
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from ..data.multiplicity import copies_of, weights_at
+from ..data.points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..kernel import Ladder, ladder_weights, ladders, reach
 from ..laplacian import LocalScale
-from ..multiplicity import copies_of, weights_at
-from ..points import PointsLike, as_points, in_unit, root_mean_square_distance
-from ..threads import Scratch, checkpoint, in_order
+from ..runtime.threads import Scratch, checkpoint, in_order
 from .base import ExactEngine, LocalMetrics
 from .blocks import Block, blocks
 from .local import Around, directions_at_once, metrics_around

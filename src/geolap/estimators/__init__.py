@@ -1,3 +1,3 @@
 """Estimators on a graph, after scikit-learn: Laplacians, maps, labels, and the metric of a map."""
 
-__all__ = ["labels", "laplacian", "maps", "riemannian"]
+__all__: list[str] = []

@@ -19,15 +19,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..calibration import Calibration
 from ..choices import WITH_COORDINATES
-from ..distances import Distances, Metric, check_distances, checked_metric, points_of
+from ..data.distances import Distances, Metric, check_distances, checked_metric, points_of
+from ..data.points import Points, chunks_of, host_array, is_chunked, on_device
 from ..graphs.build import BuiltGraph, build_graph, landmark_graph
 from ..graphs.calibrate import calibrated
 from ..graphs.extension import Extension, extend
 from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..graphs.spectrum import graph_components
-from ..points import Points, chunks_of, host_array, is_chunked, on_device
-from ..progress import Spoken, say
+from ..runtime.progress import Spoken, say
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
 from ..selectors import METHODS, BandwidthSelector, resolve_bandwidth
 from ..sentences import Sentence, refusal, warn_caller

@@ -44,20 +44,20 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
-from ..caching import cached_property
-from ..distances import Distances, points_of
+from ..data.distances import Distances, points_of
+from ..data.multiplicity import counts_of
+from ..data.points import Points, chunks_of, host_array, on_device
 from ..graphs.build import BuiltGraph, drawn_landmarks
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components, smooth_spectrum
 from ..laplacian import rows_of
-from ..multiplicity import counts_of
-from ..points import Points, chunks_of, host_array, on_device
+from ..runtime.caching import cached_property
+from ..runtime.threads import one_blas_thread
 from ..selection import Told
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence, refusal
 from ..shown import Plotted
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
-from ..threads import one_blas_thread
 from ..validation import check_number
 from .base import (
     DENSITY,

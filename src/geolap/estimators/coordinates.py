@@ -32,11 +32,11 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from ..data.points import real_numbers
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components
 from ..laplacian import Matrix, row_entries, rows_of
 from ..local_pca import vote
-from ..points import real_numbers
 from ..selection import Selection
 from ..sentences import Sentence
 from ..shown import Plotted

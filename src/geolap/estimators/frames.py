@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from ..data.points import unit_above
 from ..laplacian import Matrix, row_entries
-from ..points import unit_above
 
 __all__ = ["Frames", "local_frames"]
 

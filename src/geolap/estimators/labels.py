@@ -20,11 +20,11 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from ..distances import Distances
+from ..data.distances import Distances
+from ..data.multiplicity import total_of, weights_at
+from ..data.points import Points, chunks_of, is_chunked
 from ..graphs.build import MOST_LANDMARKS, BuiltGraph, drawn_landmarks, one_of_each
 from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions, weights_of_graphs
-from ..multiplicity import total_of, weights_at
-from ..points import Points, chunks_of, is_chunked
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
 from ..sentences import Sentence, warn_caller
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values

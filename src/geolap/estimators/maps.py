@@ -16,16 +16,16 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from ..data.points import Points, host_array, on_device
 from ..graphs.build import BuiltGraph, build_graph
 from ..graphs.entropy import spectral_entropy
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectrum, with_signs
-from ..points import Points, host_array, on_device
+from ..runtime.threads import beside, one_blas_thread
 from ..selection import UnresolvedWarning
 from ..selectors import BandwidthSelector
 from ..sentences import Sentence, refusal, warn_caller
 from ..shown import Plotted
-from ..threads import beside, one_blas_thread
 from ..validation import check_choice, check_number
 from .base import GraphEstimator, Read, by_consistency, documented, in_chunks, piled
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension

@@ -27,8 +27,8 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.utils.validation import check_is_fitted
 
+from ..runtime.threads import one_blas_thread
 from ..shown import Plotted
-from ..threads import one_blas_thread
 from ..validation import check_number, check_random_state
 from .base import GraphEstimator
 from .coordinates import known_dimension

@@ -30,8 +30,8 @@ from scipy.sparse.linalg import splu
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..points import host_array, is_on_gpu, on_device, real_numbers
-from ..progress import say, steps
+from ..data.points import host_array, is_on_gpu, on_device, real_numbers
+from ..runtime.progress import say, steps
 from ..sentences import Sentence, warn_caller
 from ..shown import Plotted
 from ..validation import check_number

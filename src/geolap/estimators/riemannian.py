@@ -28,9 +28,9 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.points import real_numbers
 from ..laplacian import Matrix
 from ..metric import departure
-from ..points import real_numbers
 from ..shown import Plotted
 from ..validation import check_number
 from .base import GraphEstimator

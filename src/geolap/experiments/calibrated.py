@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from ..data.points import spread_rows
 from ..engines import make_engine
 from ..estimators.maps import LaplacianEigenmap
 from ..graphs.graph import kernel_graph
 from ..graphs.neighbors import all_pairs
 from ..graphs.spectrum import smooth_spectrum
-from ..points import spread_rows
 from ..search import log_grid
 from ..selection import UnresolvedWarning
 from .study import Record, column, distinct, where

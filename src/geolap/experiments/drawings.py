@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..display.plots import PALETTE, plain_ticks
-from ..libraries import needed
+from ..runtime.libraries import needed
 from .labels import LABEL_COUNTS, PAPER_RULES
 from .study import Record, Study, column, distinct, where
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from ..data.points import Points
 from ..datasets import load_ssl_book
 from ..engines import make_engine
 from ..local_pca import local_singular_values
-from ..points import Points
 from ..selection import Selection
 from ..selectors import GeometricConsistency
 from ..selectors.multiscale_svd import turning_points

@@ -15,21 +15,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..data.pairs import Pairs
+from ..data.points import Points, spread_rows
 from ..datasets import load_ssl_book
 from ..engines import make_engine
 from ..estimators.laplacian import GraphLaplacian
 from ..graphs.graph import KernelGraph, kernel_graph
 from ..graphs.neighbors import all_pairs
 from ..graphs.smooth_regression import SIZES, SmoothFunctions, signs_of, smooth_functions, weights_of_graphs
-from ..pairs import Pairs
-from ..points import Points, spread_rows
+from ..runtime.threads import in_order
 from ..search import log_grid
 from ..search_range import search_grid
 from ..selection import Selection
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
 from ..selectors.cross_validation import CrossValidation, label_folds, middle_of_least
 from ..specification import LocalScaleLike
-from ..threads import in_order
 from .paper import SETS
 from .rules import PAPER, selected
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..files import replaced_file, write_table, write_text
-from ..progress import begin, parts
+from ..runtime.progress import begin, parts
 from ..validation import check_choice
 from .drawings import PICTURES
 from .figure1 import figure1

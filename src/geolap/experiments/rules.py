@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..points import Points
+from ..data.points import Points
 from ..selection import Selection
 from ..selectors import BandwidthSelector
 

@@ -20,13 +20,13 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 
+from ..data.pairs import Pairs
+from ..data.points import spread_rows
 from ..datasets import ManifoldSample, make_flat_torus, make_sphere, make_torus
 from ..engines import make_engine
 from ..graphs.graph import kernel_graph
 from ..graphs.neighbors import all_pairs, pairs_within
 from ..graphs.spectrum import smooth_spectrum
-from ..pairs import Pairs
-from ..points import spread_rows
 from ..search import log_grid
 from ..selectors import METHODS, GeometricConsistency
 from ..validation import check_random_state

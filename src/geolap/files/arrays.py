@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..libraries import needed
+from ..runtime.libraries import needed
 from ..sentences import listed
 from .source import FileError, Options, Source, named, named_alike
 from .table import Frame

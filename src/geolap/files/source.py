@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
-from ..memory import available_memory, in_words
+from ..runtime.memory import available_memory, in_words
 from ..sentences import listed
 
 __all__ = ["FileError", "Options", "Source", "located", "named", "named_alike"]

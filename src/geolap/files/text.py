@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from ..libraries import needed
+from ..runtime.libraries import needed
 from ..sentences import listed
 from .source import FileError, Options, Source, named
 from .table import MISSING, NUMBER, SIGNED, Frame

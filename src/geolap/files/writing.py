@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..libraries import needed
+from ..runtime.libraries import needed
 from .source import FileError
 from .table import NUMBER
 

@@ -1,3 +1,3 @@
 """Graphs: which pairs they store, how they are built, extended to new points, and decomposed."""
 
-__all__ = ["forecast", "graph", "health", "multigrid", "neighbors", "smooth_regression", "spectrum"]
+__all__: list[str] = []

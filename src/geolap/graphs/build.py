@@ -16,17 +16,17 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
 
-from ..caching import cached_property
-from ..distances import Distances, Metric
+from ..data.distances import Distances, Metric
+from ..data.multiplicity import copies_of, own_weight
+from ..data.pairs import Pairs
+from ..data.points import Points, host_array, in_unit, is_chunked, on_device, spread_rows
 from ..engines.base import NO_NEIGHBORS
 from ..engines.cost import MOST_ENTRIES, graph_memory
 from ..engines.gaussian_cells import neighborhood_share
 from ..kernel import gaussian
 from ..laplacian import LocalScale, density_weights
-from ..memory import require_memory
-from ..multiplicity import copies_of, own_weight
-from ..pairs import Pairs
-from ..points import Points, host_array, in_unit, is_chunked, on_device, spread_rows
+from ..runtime.caching import cached_property
+from ..runtime.memory import require_memory
 from ..selection import Selection
 from ..sentences import Sentence
 from ..specification import FullSpec

@@ -13,14 +13,14 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from ..caching import cached_property
 from ..calibration import Calibration
-from ..distances import Distances
+from ..data.distances import Distances
+from ..data.multiplicity import counts_of
+from ..data.points import Points, in_unit
 from ..laplacian import Matrix, row_entries, scaled_rows
 from ..local_pca import largest_gap, vote
-from ..multiplicity import counts_of
-from ..points import Points, in_unit
-from ..threads import in_order, one_blas_thread, thread_count
+from ..runtime.caching import cached_property
+from ..runtime.threads import in_order, one_blas_thread, thread_count
 from .graph import KernelGraph
 from .spectrum import product, single_precision
 

@@ -16,7 +16,7 @@ import torch
 from scipy import sparse
 
 from ..engines.device import HELD_CPU, HELD_GPU
-from ..memory import available_memory, require_memory
+from ..runtime.memory import available_memory, require_memory
 
 __all__ = ["DeviceMatrix", "chunks_of", "components_of", "csr_tensor", "free_memory", "held_numbers", "on_host", "tensor_of"]
 

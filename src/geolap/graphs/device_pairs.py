@@ -14,11 +14,11 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from ..caching import cached_property
+from ..data.pairs import ZERO, Pairs
+from ..data.points import Points, in_unit
 from ..engines.device import squared_distances
 from ..kernel import gaussian
-from ..pairs import ZERO, Pairs
-from ..points import Points, in_unit
+from ..runtime.caching import cached_property
 from ..validation import check_random_state
 from .device import DeviceMatrix, chunks_of, components_of, csr_tensor, held_numbers, on_host, tensor_of
 from .thinning import AGAIN, Thinning, powers
@@ -80,7 +80,7 @@ class SomePairs:
     unit : float
     n_points : int
     share : tensor (m,) or None
-        As in `geolap.pairs.Pairs`.
+        As in `geolap.data.pairs.Pairs`.
     """
 
     row: torch.Tensor

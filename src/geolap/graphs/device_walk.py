@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..caching import cached_property
-from ..points import Points, in_unit
-from ..threads import one_blas_thread
+from ..data.points import Points, in_unit
+from ..runtime.caching import cached_property
+from ..runtime.threads import one_blas_thread
 from .calibrate import Displacements, affords_moments, inverse_sums
 from .device import DeviceMatrix, on_host, tensor_of
 from .graph import KernelGraph

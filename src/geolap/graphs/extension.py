@@ -15,12 +15,12 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from ..distances import between, metric_params
+from ..data.distances import between, metric_params
+from ..data.points import host_array, in_unit, on_device, tensor_in_unit_box
 from ..engines.base import NO_NEIGHBORS
 from ..kernel import gaussian, reach
-from ..points import host_array, in_unit, on_device, tensor_in_unit_box
+from ..runtime.threads import in_order
 from ..sentences import warn_caller
-from ..threads import in_order
 from .build import BuiltGraph
 
 __all__ = ["Extension", "extend"]

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from ..caching import cached_property
 from ..calibration import Calibration, heat_eigenvalues
+from ..data.multiplicity import counts_of, weights_at
+from ..data.pairs import Pairs
 from ..engines.base import NO_NEIGHBORS
 from ..laplacian import (
     LocalScale,
@@ -31,10 +32,9 @@ from ..laplacian import (
     shifted,
     submatrix,
 )
-from ..libraries import needed
-from ..memory import require_memory
-from ..multiplicity import counts_of, weights_at
-from ..pairs import Pairs
+from ..runtime.caching import cached_property
+from ..runtime.libraries import needed
+from ..runtime.memory import require_memory
 from ..validation import check_number
 
 __all__ = ["NORMALIZATIONS", "KernelGraph", "kernel_graph", "order_of"]

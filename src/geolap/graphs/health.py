@@ -14,14 +14,14 @@ from scipy.cluster.hierarchy import linkage
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
-from ..distances import Distances, Metric, points_of
+from ..data.distances import Distances, Metric, points_of
+from ..data.multiplicity import own_weight, quantile_of, weights_at
+from ..data.pairs import ZERO
+from ..data.points import Points, in_unit
 from ..engines import make_engine
-from ..multiplicity import own_weight, quantile_of, weights_at
-from ..pairs import ZERO
-from ..points import Points, in_unit
+from ..runtime.threads import heard
 from ..shown import Carded, Plotted
 from ..specification import GraphSpec
-from ..threads import heard
 from ..validation import check_bandwidths, check_n_sample, check_number, check_random_state
 
 __all__ = ["GraphHealth", "HealthCurve", "graph_health", "health_curve"]

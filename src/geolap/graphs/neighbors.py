@@ -17,14 +17,14 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ..caching import cached_property
-from ..distances import Distances
+from ..data.distances import Distances
+from ..data.pairs import ZERO, Pairs
+from ..data.points import Points, PointsLike, as_points, host_array, in_unit, in_unit_box, spread_pieces
 from ..engines.blocks import Block, blocks
 from ..kernel import gaussian
-from ..pairs import ZERO, Pairs
-from ..points import Points, PointsLike, as_points, host_array, in_unit, in_unit_box, spread_pieces
+from ..runtime.caching import cached_property
+from ..runtime.threads import Scratch, heard, in_order, thread_count
 from ..sentences import Sentence
-from ..threads import Scratch, heard, in_order, thread_count
 from ..validation import check_number
 
 __all__ = [

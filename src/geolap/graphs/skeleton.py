@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..distances import Distances, given_pairs
+from ..data.distances import Distances, given_pairs
+from ..data.pairs import Pairs
+from ..data.points import Points, is_chunked
 from ..engines import Engine, check_chunked, make_engine
 from ..engines.cost import graph_memory, neighbor_entries
 from ..laplacian import LocalScale
-from ..memory import require_memory
-from ..pairs import Pairs
-from ..points import Points, is_chunked
+from ..runtime.memory import require_memory
 from ..scale import resolve_scale
 from ..specification import FullSpec, GraphSpec
 from .neighbors import fitted_neighbors, nearest_pairs

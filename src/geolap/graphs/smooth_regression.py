@@ -17,9 +17,9 @@ from typing import Self
 
 import numpy as np
 
-from ..multiplicity import counts_of, weights_at
-from ..pairs import Pairs
-from ..threads import one_blas_thread
+from ..data.multiplicity import counts_of, weights_at
+from ..data.pairs import Pairs
+from ..runtime.threads import one_blas_thread
 from .graph import KernelGraph, kernel_graph
 from .spectrum import graph_components, smooth_spectrum
 

@@ -34,9 +34,9 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, reve
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from ..laplacian import Matrix, scaled, shifted, submatrix
-from ..progress import say
+from ..runtime.progress import say
+from ..runtime.threads import checkpoint, heard, one_blas_thread, thread_count
 from ..sentences import Sentence
-from ..threads import checkpoint, heard, one_blas_thread, thread_count
 from ..validation import check_choice
 from .graph import KernelGraph, order_of
 from .lapack import largest_of_full

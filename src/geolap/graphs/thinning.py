@@ -34,13 +34,13 @@ from scipy import sparse
 from scipy.optimize import brentq
 from scipy.sparse.csgraph import connected_components
 
+from ..data.pairs import ZERO, Pairs
+from ..data.points import Points, host_array, in_unit, spread_rows
 from ..engines.base import NO_NEIGHBORS
 from ..engines.blocks import Block, blocks
 from ..kernel import gaussian
 from ..laplacian import Matrix, rows_of
-from ..pairs import ZERO, Pairs
-from ..points import Points, host_array, in_unit, spread_rows
-from ..threads import Scratch, in_order
+from ..runtime.threads import Scratch, in_order
 from ..validation import check_random_state
 from .neighbors import matrix_of_tiles, nearest_pairs, tiles_within, tree_order
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..choices import RULES
-from ..distances import Distances
+from ..data.distances import Distances
+from ..data.points import Points
 from ..graphs.skeleton import Skeleton
-from ..points import Points
 from ..selection import Selection
 from ..validation import check_bandwidths, check_choice, check_random_state
 from .base import BandwidthSelector

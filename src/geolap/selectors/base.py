@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..distances import Metric, points_of
+from ..data.distances import Metric, points_of
+from ..data.multiplicity import weights_at
+from ..data.points import Points
 from ..engines import Engine, make_engine
 from ..judgment import judged, without_guess
-from ..multiplicity import weights_at
-from ..points import Points
-from ..progress import aloud, say
+from ..runtime.progress import aloud, say
 from ..search import Curve, choose, minima_of, resampled_interval
 from ..search_range import search_grid
 from ..selection import Selection

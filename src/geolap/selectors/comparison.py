@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from ..distances import Metric, points_of
+from ..data.distances import Metric, points_of
 from ..graphs.health import GraphHealth, graph_health
-from ..progress import begin, parts
+from ..runtime.progress import begin, parts
 from ..selection import Selection
 from ..shown import Carded, Plotted
 from ..validation import check_random_state

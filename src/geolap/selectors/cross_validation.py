@@ -15,15 +15,15 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Tags
 
+from ..data.multiplicity import weights_at
+from ..data.points import Points, spread_rows
 from ..engines import make_engine
 from ..graphs.neighbors import all_pairs
 from ..graphs.smooth_regression import predicted_classes
-from ..multiplicity import weights_at
-from ..points import Points, spread_rows
+from ..runtime.threads import in_order, thread_count
 from ..search_range import falls_apart, search_grid
 from ..selection import Selection, Status
 from ..specification import GraphSpec
-from ..threads import in_order, thread_count
 from ..validation import check_classes, check_labels, check_number, check_random_state
 from .base import BandwidthSelector
 

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from ..distances import Distances
-from ..memory import require_memory
-from ..multiplicity import copies_of, own_weight, quantile_of, weights_at
-from ..points import Points
+from ..data.distances import Distances
+from ..data.multiplicity import copies_of, own_weight, quantile_of, weights_at
+from ..data.points import Points
+from ..runtime.memory import require_memory
+from ..runtime.threads import heard, in_order
 from ..selection import Selection, Status
-from ..threads import heard, in_order
 from ..validation import check_choice, check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector
 

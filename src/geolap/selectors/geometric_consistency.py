@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..consistency import Consistency
-from ..distances import Distances
+from ..data.distances import Distances
+from ..data.points import Points, spread_rows
 from ..evaluation import checked_problem
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..judgment import LOOKED_AT, remarks_on, without_guess
 from ..least_distortion import least_distortion
 from ..local_dimension import Surroundings
-from ..points import Points, spread_rows
+from ..runtime.threads import one_blas_thread
 from ..search_range import MAX_SHARE
 from ..selection import Selection
 from ..specification import GraphSpec, LocalScaleLike
-from ..threads import one_blas_thread
 from ..validation import check_choice, check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector
 

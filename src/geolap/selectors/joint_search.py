@@ -18,12 +18,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
-from ..distances import points_of
+from ..data.distances import points_of
+from ..data.multiplicity import standard_error
+from ..data.pairs import Pairs
+from ..data.points import Points
 from ..graphs.skeleton import Skeleton, skeleton_of
-from ..multiplicity import standard_error
-from ..pairs import Pairs
-from ..points import Points
-from ..progress import Spoken, say
+from ..runtime.progress import Spoken, say
 from ..scale import resolve_scale
 from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine
 from ..selection import Selection, Status

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from ..data.multiplicity import own_weight, quantile_of, weights_at
+from ..data.points import Points, spread_rows
 from ..engines import make_engine
-from ..multiplicity import own_weight, quantile_of, weights_at
-from ..points import Points, spread_rows
 from ..search import Curve, log_grid, refine
 from ..selection import Selection
 from ..specification import GraphSpec

@@ -20,12 +20,12 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
+from ..data.points import Points
 from ..graphs.neighbors import nearest_neighbors
 from ..graphs.spectrum import largest_eigenpairs
-from ..points import Points
+from ..runtime.threads import in_order
 from ..search import Curve
 from ..selection import Selection
-from ..threads import in_order
 from ..validation import check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector, least_of
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ..data.points import Points
 from ..local_pca import largest_gap, local_singular_values
-from ..points import Points
 from ..selection import Selection, Status
 from ..validation import check_n_sample, check_number, check_random_state
 from .base import BandwidthSelector, searched_by

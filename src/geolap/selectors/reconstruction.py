@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..data.multiplicity import counts_of
+from ..data.points import Points, in_unit
 from ..kernel import ladder_weights, ladders
-from ..multiplicity import counts_of
-from ..points import Points, in_unit
+from ..runtime.threads import in_order
 from ..search import Curve, refine
 from ..selection import Selection
-from ..threads import in_order
 from ..validation import check_n_sample, check_random_state
 from .base import BandwidthSelector, least_of, searched_by
 

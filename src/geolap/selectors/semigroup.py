@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from ..data.multiplicity import own_weight
+from ..data.points import Points, in_unit, spread_rows
 from ..kernel import Ladder, gaussian, ladder_weights, ladders
 from ..laplacian import transition
-from ..multiplicity import own_weight
-from ..points import Points, in_unit, spread_rows
+from ..runtime.threads import checkpoint, in_order
 from ..search import Curve, refine
 from ..selection import Selection
-from ..threads import checkpoint, in_order
 from ..validation import check_n_sample, check_random_state
 from .base import BandwidthSelector, least_of, searched_by
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ..data.multiplicity import weights_at
+from ..data.points import Points, spread_rows
 from ..local_pca import largest_gap, local_singular_values, vote
-from ..multiplicity import weights_at
-from ..points import Points, spread_rows
 from ..selection import Selection
 from ..validation import check_number, check_random_state
 from .base import BandwidthSelector

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...choices import RULES
+from ...data.multiplicity import quantile_of, weights_at
+from ...data.points import Points
 from ...dimension import DimensionCurve, dimension_curve
 from ...estimators.base import near_alone
 from ...estimators.clusters import LaplacianClustering
 from ...graphs.health import GraphHealth, HealthCurve, graph_health, health_curve
 from ...kernel import convert_bandwidth
-from ...multiplicity import quantile_of, weights_at
-from ...points import Points
-from ...progress import begin, parts
+from ...runtime.progress import begin, parts
 from ...selection import Selection
 from ...selectors import GeometricConsistency, selector_named
 from ...selectors.comparison import Comparison

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ...data.multiplicity import standard_error
 from ...estimators.coordinates import IndependentCoordinates
-from ...multiplicity import standard_error
 from ...selection import Selection
 from ..coloring import NO_LABEL, OTHER, Coloring
 from ..curve import drawn_curve, told_curves

@@ -19,10 +19,10 @@ from ...estimators.maps import LaplacianEigenmap
 from ...estimators.riemannian import dual_metric_of_map, indicatrices
 from ...forecasting import forecast
 from ...graphs.neighbors import nearest_distances
-from ...progress import begin
+from ...runtime.progress import begin
+from ...runtime.threads import one_blas_thread
 from ...scale import neighbor_scale
 from ...selection import Selection, Verdict
-from ...threads import one_blas_thread
 from ..coloring import Coloring, relative_coloring
 
 __all__ = ["DRAWN", "FAILURES", "MOST_OF_NEIGHBORS", "MapView", "Maps", "map_views", "panel"]

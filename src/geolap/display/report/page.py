@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ...libraries import needed
+from ...runtime.libraries import needed
 from ..coloring import Coloring
 from ..curve import told_curves
 from .advice import Snippet

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .sentences import Sentence
+from ..sentences import Sentence
 
 try:
     import resource

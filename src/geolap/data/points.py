@@ -18,10 +18,10 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from .caching import cached_property
-from .chunks import computed
+from ..runtime.caching import cached_property
+from ..runtime.tasks import computed
+from ..runtime.threads import one_blas_thread
 from .multiplicity import checked_multiplicity, total_of, weights_at
-from .threads import one_blas_thread
 
 __all__ = [
     "Points",

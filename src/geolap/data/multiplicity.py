@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .sentences import refusal
+from ..sentences import refusal
 
 __all__ = [
     "checked_multiplicity",

@@ -26,13 +26,13 @@ from scipy.linalg.lapack import dpstrf
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
-from .caching import cached_property
-from .memory import require_memory
+from ..runtime.caching import cached_property
+from ..runtime.memory import require_memory
+from ..runtime.threads import in_order, one_blas_thread
+from ..sentences import warn_caller
 from .multiplicity import weights_at
 from .pairs import ZERO, Pairs
 from .points import Points, check_shape, is_chunked, on_device, spread_rows, unit_above
-from .sentences import warn_caller
-from .threads import in_order, one_blas_thread
 
 __all__ = [
     "Distances",

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from .kernel import gaussian
-from .laplacian import Matrix
+from ..kernel import gaussian
+from ..laplacian import Matrix
 from .points import in_unit
 
 __all__ = ["ZERO", "Pairs"]

@@ -22,8 +22,8 @@ from numpy.typing import DTypeLike
 from threadpoolctl import ThreadpoolController
 from tqdm.auto import tqdm
 
+from ..sentences import refusal
 from .progress import steps
-from .sentences import refusal
 
 __all__ = ["Scratch", "beside", "checkpoint", "heard", "in_order", "one_blas_thread", "thread_count"]
 

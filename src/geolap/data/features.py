@@ -13,8 +13,8 @@ Nothing is changed, and nothing is known for certain: whoever knows the data dec
 
 import numpy as np
 
+from ..sentences import Remark, Sentence
 from .points import spread_rows
-from .sentences import Remark, Sentence
 
 __all__ = ["feature_remarks"]
 
