@@ -38,6 +38,13 @@ def roll():
     return X
 
 
+@pytest.mark.parametrize("n_landmarks", [None, 350])
+def test_maps_and_new_points_leave_the_graph_where_it_is(gpu, roll, n_landmarks):
+    eigenmap = geolap.LaplacianEigenmap(3, 2.0, n_landmarks=n_landmarks).fit(torch.tensor(roll))
+    eigenmap.transform(torch.tensor(roll[:5] + 0.01))
+    assert "on_host" not in vars(eigenmap._built)  # which is kept once it was asked for
+
+
 @pytest.mark.parametrize(
     "params",
     [

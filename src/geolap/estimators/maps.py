@@ -170,7 +170,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             loss = loss * (self._built.kernel.bandwidths[found.nearest, None] / self.bandwidth_) ** 2
         result = found.means / np.maximum(1.0 - loss, _LEAST_EIGENVALUE)
         result[found.twin] = self._coordinates[found.nearest[found.twin]]
-        return result.astype(self.graph_.weights.dtype)
+        return result.astype(self._built.kernel.weights.dtype)
 
     def _check_parameters(self) -> None:
         check_number("n_components", self.n_components, Integral, low=1, also=("auto",))
