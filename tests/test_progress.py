@@ -50,6 +50,37 @@ def test_steps_inside_a_part_are_told_beside_its_bar(monkeypatch):
         assert words in shown
 
 
+def test_parts_of_a_part_move_its_bar(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with parts(2, "command"):
+        progress._bar.get().line.mininterval = 0.0
+        begin("first")
+        begin("second")
+        with parts(4, "rules"):
+            for rule in "abc":
+                begin(rule)
+    shown = sys.stderr.getvalue()
+    for words in ("second:  50%|", "second:  62%|", "second:  75%|", "| 1.5/2 ["):
+        assert words in shown
+
+
+@pytest.mark.slow
+def test_a_command_shows_its_bar_before_anything_slow_is_loaded():
+    code = """
+import io, sys
+sys.stderr = io.StringIO()
+sys.stderr.isatty = lambda: True
+from geolap.cli.commands import app
+from geolap.cli.running import Run
+run = Run("select")
+with run.work(), run.progress():
+    loaded = [name for name in ("numpy", "pyarrow", "sklearn") if name in sys.modules]
+print(loaded, "select:   0%" in sys.stderr.getvalue())
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[] True"
+
+
 def test_bars_can_be_silenced(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with silently(), parts(1, "work"):

@@ -83,7 +83,8 @@ def select(
     table = prepare.read_points(run, file, reading, labels, selecting, table=output, page=report)
     graph = {"n_neighbors": n_neighbors, "cutoff": cutoff, "local_scale": prepare.local_scale_of(local_scale)}
     selector = prepare.selector_for(run, selecting, table.labels, reading.metric, **graph)
-    prepare.tell_cost(run, table.points, selecting, reading.metric)
+    if n_neighbors is cutoff is local_scale is None:
+        prepare.tell_cost(run, table.points, selecting, reading.metric)
     selection = selector.fit(table.points, table.labels, table.weights).selection_
     prepare.write_columns(run, output, {"bandwidth": selection.bandwidths, "score": selection.scores}, "curve")
     known = selection if n_neighbors is local_scale is None else None
@@ -159,6 +160,7 @@ def embed(
     if diffusion_time is not None:
         own["diffusion_time"] = diffusion_time
     kind = DiffusionMap if diffusion else LaplacianEigenmap
+    prepare.tell_cost_of_map(run, table.points, selecting, reading.metric, graph, n_landmarks)
     mapping = prepare.fitted(run, kind, table, selecting, graph, reading, **own)
     coordinates = {f"x{k + 1}": column for k, column in enumerate(host_array(mapping.embedding_).T)}
     prepare.write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})

@@ -193,7 +193,9 @@ def command(app: typer.Typer, *, like: str | None = None, **settings: Any) -> Ca
             run = Run(function.__name__, named.params, **vars(spread.pop("running")))
             strict = "selecting" in spread and spread["selecting"].strict
             with run.work():
-                run.tell(function(run, **values, **spread), strict=strict)
+                with run.progress():
+                    answer = function(run, **values, **spread)
+                run.tell(answer, strict=strict)
 
         called.__name__, called.__doc__ = function.__name__, function.__doc__
         called.__annotations__ = {p.name: p.annotation for p in parameters}

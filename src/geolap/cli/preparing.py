@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..choices import RULES, WITH_COORDINATES
@@ -22,6 +23,7 @@ __all__ = [
     "read_points",
     "selector_for",
     "tell_cost",
+    "tell_cost_of_map",
     "warn_of_pairs",
     "write_columns",
     "write_page",
@@ -69,6 +71,7 @@ def write_page(
     from ..display.report import write_report
     from ..files import replaced_file
 
+    run.begin("writing the report")
     name, points = table.name.strip("'"), table.points
     if reading is not None:
         points = points_of(points, reading.metric).host
@@ -114,6 +117,7 @@ def read_points(
     check_outputs(run, file, **outputs)
     if outputs.get("page") is not None:
         _check_report(reading)
+    run.begin("reading standard input" if file == "-" else f"reading {Path(file).name}")
     from ..data.distances import checked_metric
     from ..files import read_table
 
@@ -128,6 +132,7 @@ def read_points(
     run.columns = table.columns
     for text in table.notes:
         run.note(text)
+    run.begin(run.command)
     return replace(table, code=_code(file, reading, labels))
 
 
@@ -201,13 +206,28 @@ def local_scale_of(text: str | None) -> int | str | None:
 
 
 def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting, metric: str) -> None:
-    """Before long work, how long it will be."""
-    if len(points) < _MANY or run.quiet or selecting.method != "gc" or metric not in WITH_COORDINATES:
-        return
-    from ..forecasting import forecast
+    """Before long work, how long the choice of a bandwidth over all pairs will be."""
+    if _worth_telling(run, points, selecting, metric):
+        from ..forecasting import forecast
 
-    exact, engine = bool(selecting.exact), selecting.engine or "auto"
-    run.note(f"{forecast(points, exact=exact, engine=engine, n_jobs=run.n_jobs)}.")
+        exact, engine = bool(selecting.exact), selecting.engine or "auto"
+        run.note(f"{forecast(points, exact=exact, engine=engine, n_jobs=run.n_jobs)}.")
+
+
+def tell_cost_of_map(
+    run: Run, points: "np.ndarray", selecting: Selecting, metric: str, graph: Graph, n_landmarks: int | None
+) -> None:
+    """The same of a map, unless its graph is one that no forecast knows."""
+    chosen = graph.bandwidth is graph.cutoff is graph.local_scale is None
+    if chosen and _worth_telling(run, points, selecting, metric):
+        from ..forecasting import forecast
+
+        n_neighbors = graph.n_neighbors if isinstance(graph.n_neighbors, int) else None
+        run.note(f"{forecast(points, 'map', n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=run.n_jobs)}.")
+
+
+def _worth_telling(run: Run, points: "np.ndarray", selecting: Selecting, metric: str) -> bool:
+    return len(points) >= _MANY and not run.quiet and selecting.method == "gc" and metric in WITH_COORDINATES
 
 
 def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:

@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from importlib import import_module
@@ -166,6 +166,18 @@ class Run:
                 Exit.FAULT,
             )
 
+    def progress(self) -> AbstractContextManager[None]:
+        """A bar on a terminal from the beginning on, before anything slow is loaded: reading, computing, writing a report."""
+        from ..runtime.progress import parts
+
+        return parts(3, self.command)
+
+    def begin(self, label: str) -> None:
+        """The next of these parts begins."""
+        from ..runtime.progress import begin
+
+        begin(label)
+
     def note(self, text: str) -> None:
         """Something to know that is no result."""
         if not self.quiet:
@@ -257,10 +269,13 @@ def _say(text: str, title: str | None = None, style: str = "") -> None:
     from rich.console import Console
     from rich.text import Text
 
+    from ..runtime.progress import between_bars
+
     line = Text(printable(" ".join(str(text).split())))
     if title:
         line = Text.assemble((f"{title}: ", style), line)
-    Console(stderr=True, soft_wrap=True, highlight=False).print(line)
+    with between_bars():
+        Console(stderr=True, soft_wrap=True, highlight=False).print(line)
 
 
 def printable(text: str) -> str:

@@ -34,7 +34,7 @@ class Cost:
     Attributes
     ----------
     engine : str
-        What will do the work.
+        What will do the work: an engine, or of a map the kind of graph.
     memory : float
         Bytes, in addition to the points themselves.
     seconds : float
@@ -131,7 +131,7 @@ def map_cost(
     first = _seconds(n * (500 * r + 400 * n_neighbors), n_jobs) if known is None else known
     seconds = first + _seconds(entries * (_SCANNED * 5 + 1950), n_jobs)
     memory = graph_memory(entries) + 25.0 * entries + 40.0 * n * r + 1000.0 * n  # coarse levels beside the graph
-    return Cost("neighbors", memory, seconds, available_memory())
+    return Cost("nearest neighbors", memory, seconds, available_memory())
 
 
 def _seconds(work: float, n_jobs: int) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-__all__ = ["Spoken", "aloud", "begin", "parts", "say", "silently", "steps"]
+__all__ = ["Spoken", "aloud", "begin", "between_bars", "parts", "say", "silently", "steps"]
 
 # Seconds that are left, at least, where that is told.
 _WORTH_TELLING = 3.0
@@ -34,7 +34,7 @@ class Bar:
         self._total, self._label, self._done, self._begun = total, label, 0, False
         self._outer, self._alike, self._start = _bar.get(), alike, time.monotonic()
         off = None if label and self._outer is None and _shown.get() else True  # None: only on a terminal
-        shown = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+        shown = f"{{l_bar}}{{bar}}| {'{n_fmt}' if alike else '{n:.3g}'}/{{total}} [{{elapsed}}{{postfix}}]"
         self.line = tqdm(total=total, desc=label, disable=off, delay=delay, leave=False, miniters=0, bar_format=shown)
 
     def update(self, n: int = 1) -> None:
@@ -47,9 +47,16 @@ class Bar:
         """The next part; the one before is done."""
         self._done += self._begun
         self.line.set_description(label, refresh=False)
-        self.line.update(self._begun)
+        self.line.set_postfix_str("", refresh=False)
+        self._reach(float(self._done))
         self._label, self._begun = label, True
         self.beside("")
+
+    def _reach(self, n: float) -> None:
+        """So many parts are done; those of a part make a fraction of it."""
+        self.line.update(n - self.line.n)
+        if self._outer is not None:
+            self._outer._reach(self._outer._done + n / self._total)
 
     def _left(self) -> str:
         """How long the rest of like steps will take, if that is worth telling."""
@@ -92,6 +99,11 @@ def say(log: logging.Logger, text: str, *args: Any) -> None:
     log.info(text, *args)
     if _aloud.get():
         tqdm.write(f"{time.strftime('%H:%M:%S')} {text % args}", file=sys.stderr)
+
+
+def between_bars() -> AbstractContextManager[None]:
+    """Lines that are printed inside stand above the bar, if there is one."""
+    return tqdm.external_write_mode(file=sys.stderr)
 
 
 def aloud(verbose: Any = True) -> AbstractContextManager[None]:
