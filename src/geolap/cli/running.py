@@ -167,7 +167,7 @@ class Run:
             )
 
     def progress(self) -> AbstractContextManager[None]:
-        """A bar on a terminal from the beginning on, before anything slow is loaded: reading, computing, writing a report."""
+        """A bar on a terminal, before anything slow is loaded: reading, computing, writing a report."""
         from ..runtime.progress import parts
 
         return parts(3, self.command)
