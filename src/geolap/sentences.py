@@ -8,8 +8,9 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
-__all__ = ["Remark", "Sentence", "listed", "python_name", "refusal", "warn_caller"]
+__all__ = ["Documented", "Remark", "Sentence", "listed", "python_name", "refusal", "warn_caller"]
 
 _LISTED, _LONGEST = 8, 60  # how many names a sentence lists, and how long
 # Whose frames a warning does not point to: those between what warns and the line that called for it.
@@ -117,3 +118,14 @@ class _Words(dict):
         parameter, _, value = key.partition("=")
         name = self._name(parameter, value or None)
         return words if words and name == python_name(parameter, value or None) else name
+
+
+class Documented:
+    """A class whose documentation holds parts that others have too: a line ``<name>`` stands for the text of that name."""
+
+    _texts: ClassVar[dict[str, str]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, text in cls._texts.items():
+            cls.__doc__ = cls.__doc__ and cls.__doc__.replace(f"    <{name}>\n", text)

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from numbers import Integral
 from operator import attrgetter
-from typing import Any, ClassVar, Generic, Self, TypeGuard, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeGuard, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -30,7 +30,7 @@ from ..graphs.spectrum import graph_components
 from ..runtime.progress import Spoken, say
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
 from ..selectors import METHODS, BandwidthSelector, resolve_bandwidth
-from ..sentences import Sentence, refusal, warn_caller
+from ..sentences import Documented, Sentence, refusal, warn_caller
 from ..specification import FullSpec, GraphSpec, LocalScaleLike
 from ..validation import check_choice, check_number
 
@@ -44,16 +44,16 @@ __all__ = [
     "carriers",
     "check_landmarks",
     "distinct_rows",
-    "documented",
     "graph_in_words",
+    "graph_parameters",
     "in_chunks",
     "near_alone",
     "nearest_among",
     "piled",
 ]
 
-_Class = TypeVar("_Class", bound=type)
 _Value = TypeVar("_Value")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 _log = logging.getLogger(__name__)
 
 # The graph where one ε̂ does not suit all of the data: neighbors, the one whose distance is the local scale, and λ.
@@ -69,7 +69,7 @@ _MANY_PAIRS, _MORE_PAIRS = 2e6, 4.0
 _BANDWIDTH = """    bandwidth : float, str or selector, default "gc"
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.  "gc" selects ε for the graph that is built.
 """
-_PARAMETERS = """    renormalization : float, default 1.0
+_PARAMETERS = """    renormalization : float, default <λ>
         λ, the power of the degrees divided out of the weights.  1 removes the density of the points, 0 leaves it.
     cutoff : float, optional
         Weights beyond ``cutoff``·ε are zero, and the matrix is sparse; 3 drops weights below 1e-4.  By default there is no
@@ -83,7 +83,7 @@ _PARAMETERS = """    renormalization : float, default 1.0
         of either end, and a random share of the others, weighted up.  "auto" stores all up to 10⁸ entries, and beyond as
         many edges as leave eigenvalues right to 2 %.  "all" never thins, and refuses more than 10⁸ entries.  On a GPU its
         memory sets the limit.
-    local_scale : int, "regional" or LocalScale, optional
+    local_scale : int, "regional" <which scale>
         Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the k-th neighbor
         (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
     calibrate : bool
@@ -103,7 +103,7 @@ _PARAMETERS = """    renormalization : float, default 1.0
     verbose : bool or int, default False
         Say what is done, with the time, on standard error: the records that ``logging`` has under "geolap", for this fit.
 """
-_NEIGHBORS = """    n_neighbors : int, optional
+_NEIGHBORS = """    n_neighbors : <k>
         Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).  A point
         with a weight is one neighbor.
 """
@@ -126,12 +126,16 @@ _ATTRIBUTES = """    bandwidth_ : float
 """
 
 
-def documented(cls: _Class, **texts: str) -> _Class:
-    """Insert what estimators on a graph have in common into the documentation of one."""
-    common = {"bandwidth": _BANDWIDTH, "parameters of the graph": _PARAMETERS, "attributes of the graph": _ATTRIBUTES}
-    for name, text in {**texts, **common, "which neighbors": texts.get("which neighbors", _NEIGHBORS)}.items():
-        cls.__doc__ = (cls.__doc__ or "").replace(f"    <{name}>\n", text)
-    return cls
+def graph_parameters(
+    *,
+    renormalization: float = 1.0,
+    which_neighbors: str = _NEIGHBORS,
+    n_neighbors: str = "int, optional",
+    local_scale: str = "or LocalScale, optional",
+) -> str:
+    """The documentation of the parameters of a graph, of which some have defaults of their own."""
+    text = _PARAMETERS.replace("    <which neighbors>\n", which_neighbors).replace("<k>", n_neighbors)
+    return text.replace("<λ>", str(renormalization)).replace("<which scale>", local_scale)
 
 
 class Read(property, Generic[_Value]):
@@ -145,7 +149,7 @@ class Read(property, Generic[_Value]):
         return super().__get__(instance, owner)
 
 
-def in_chunks(method: Callable[..., Any]) -> Any:
+def in_chunks(method: _Method) -> _Method:
     """A method of points that answers for a dask array, or for a large file, by a dask array that is not computed yet."""
 
     @wraps(method)
@@ -154,15 +158,20 @@ def in_chunks(method: Callable[..., Any]) -> Any:
         chunks = chunks_of(X)
         return method(self, X) if chunks is None else self._answers(method.__name__, chunks)
 
-    return answer
+    return cast(_Method, answer)
 
 
 @dataclass(eq=False, repr=False)
-class GraphEstimator(Spoken, BaseEstimator):
+class GraphEstimator(Documented, Spoken, BaseEstimator):
     """An estimator on a graph.  Only ``fit`` sets attributes; properties of the graph are read from ``_built``."""
 
     needs_geometry: ClassVar[bool] = False  # whether it needs a bandwidth that resolves tangent planes
     takes_chunks: ClassVar[bool] = False  # whether a dask array stays where it is, and its landmarks carry the graph
+    _texts: ClassVar[dict[str, str]] = {
+        "bandwidth": _BANDWIDTH,
+        "parameters of the graph": graph_parameters(),
+        "attributes of the graph": _ATTRIBUTES,
+    }
 
     _: KW_ONLY
     renormalization: float = 1.0

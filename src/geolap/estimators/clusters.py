@@ -33,7 +33,7 @@ together.
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -67,7 +67,7 @@ from .base import (
     Read,
     check_landmarks,
     distinct_rows,
-    documented,
+    graph_parameters,
     in_chunks,
     nearest_among,
 )
@@ -103,20 +103,6 @@ class ClusterStatus(Told):
     )
 
 
-def _documented(cls: type) -> Any:
-    """The documentation of graphs, with the defaults of this estimator."""
-    own = {
-        "renormalization : float, default 1.0": "renormalization : float, default 0.5",
-        "n_neighbors : int, optional": "n_neighbors : int or None, default 10",
-        '"regional" or LocalScale, optional': '"regional", LocalScale or None, default 7',
-    }
-    documented(cls)
-    for common, text in own.items():
-        cls.__doc__ = (cls.__doc__ or "").replace(common, text)
-    return cls
-
-
-@_documented
 @dataclass(eq=False, repr=False)
 class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     """Clusters of any shape, from the smoothest eigenvectors of the graph; their number too, with a reason.
@@ -181,6 +167,14 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     >>> clustering.predict(X[:3]).tolist() == clustering.labels_[:3].tolist()
     True
     """
+
+    _texts: ClassVar[dict[str, str]] = GraphEstimator._texts | {
+        "parameters of the graph": graph_parameters(
+            renormalization=DENSITY,
+            n_neighbors=f"int or None, default {NEIGHBORS}",
+            local_scale=f"or LocalScale or None, default {NEAREST}",
+        )
+    }
 
     n_clusters: int | None = None
     bandwidth: float | str | BandwidthSelector = "gc"

@@ -28,7 +28,7 @@ from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smoot
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
 from ..sentences import Sentence, warn_caller
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
-from .base import NEIGHBORS, GraphEstimator, Read, carriers, documented, in_chunks, nearest_among, piled
+from .base import NEIGHBORS, GraphEstimator, Read, carriers, graph_parameters, in_chunks, nearest_among, piled
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
@@ -75,6 +75,11 @@ _SETTINGS = """    n_eigenvectors : int, optional
 class _SmoothEstimator(GraphEstimator):
     """Fits what is known at some points by functions that are smooth on the graph of all points."""
 
+    _texts: ClassVar[dict[str, str]] = {
+        "settings": _SETTINGS,
+        **GraphEstimator._texts,
+        "parameters of the graph": graph_parameters(which_neighbors=_WHICH_NEIGHBORS),
+    }
     takes_chunks: ClassVar[bool] = True
 
     bandwidth: float | str | BandwidthSelector = "gc"
@@ -253,11 +258,6 @@ def _together(fits: Sequence[_Weighed]) -> SmoothFit:
     return replace(fits[0].fit, left_out=np.sum([each.weight * each.fit.left_out for each in fits], axis=0))
 
 
-def _documented(cls: type) -> Any:
-    return documented(cls, settings=_SETTINGS, **{"which neighbors": _WHICH_NEIGHBORS})
-
-
-@_documented
 @dataclass(eq=False, repr=False)
 class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     """Classify all points from the labels of a few, by least squares over smooth functions on their graph.
@@ -356,7 +356,6 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
         return softmax(self._sharpness * scores, axis=1)
 
 
-@_documented
 @dataclass(eq=False, repr=False)
 class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     """Predict a number at all points from its values at a few, by least squares over smooth functions on their graph.

@@ -6,12 +6,11 @@ from typing import Any, Self
 from ..graphs.graph import NORMALIZATIONS
 from ..selectors import BandwidthSelector
 from ..validation import check_choice
-from .base import GraphEstimator, documented
+from .base import GraphEstimator
 
 __all__ = ["GraphLaplacian"]
 
 
-@documented
 @dataclass(eq=False, repr=False)
 class GraphLaplacian(GraphEstimator):
     """The graph Laplacian of the data, at the bandwidth set by its geometry.

@@ -11,7 +11,7 @@ with P(x, ·) the row of transition probabilities that x would have.  A point of
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -27,7 +27,7 @@ from ..selectors import BandwidthSelector
 from ..sentences import Sentence, refusal, warn_caller
 from ..shown import Plotted
 from ..validation import check_choice, check_number
-from .base import GraphEstimator, Read, by_consistency, documented, in_chunks, piled
+from .base import GraphEstimator, Read, by_consistency, graph_parameters, in_chunks, piled
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
 
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
@@ -89,21 +89,22 @@ _ROUNDING = 1e-9
 # Neighbors that are then joined with equal weights, and the bandwidth for that over the longest distance.
 _EQUAL, _WIDE = 20, 3.0
 
-_Class = TypeVar("_Class", bound=type)
 # The constant eigenvector and the coordinates, which eigenvectors these are, and how they were chosen.
 _Found: TypeAlias = tuple[Spectrum, np.ndarray, IndependentCoordinates | None]
-
-
-def _documented(cls: _Class) -> _Class:
-    """Insert what both maps have in common into the documentation of one."""
-    texts = {"coordinates": _COORDINATES, "embedding": _EMBEDDING, "which neighbors": _WHICH_NEIGHBORS}
-    return documented(cls, **texts, **{"parameters of the map": _PARAMETERS, "attributes of the map": _ATTRIBUTES})
 
 
 @dataclass(eq=False, repr=False)
 class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, GraphEstimator):
     """A map whose coordinates are eigenvectors of a graph."""
 
+    _texts: ClassVar[dict[str, str]] = {
+        "coordinates": _COORDINATES,
+        "embedding": _EMBEDDING,
+        "parameters of the map": _PARAMETERS,
+        "attributes of the map": _ATTRIBUTES,
+        **GraphEstimator._texts,
+        "parameters of the graph": graph_parameters(which_neighbors=_WHICH_NEIGHBORS),
+    }
     needs_geometry: ClassVar[bool] = True
     takes_chunks: ClassVar[bool] = True
     _markov: ClassVar[bool] = False  # eigenvectors of P rather than of L
@@ -323,7 +324,6 @@ def _in_components(sizes: np.ndarray, useless: int, bandwidth: float) -> Sentenc
     )
 
 
-@_documented
 @dataclass(eq=False, repr=False)
 class LaplacianEigenmap(_SpectralMap):
     """Laplacian eigenmap: the smoothest functions on the data as coordinates (Belkin & Niyogi 2003).
@@ -364,7 +364,6 @@ class LaplacianEigenmap(_SpectralMap):
         return graph.true_eigenvalues(spectrum.eigenvalues[..., 1:]), spectrum.vectors[:, 1:]
 
 
-@_documented
 @dataclass(eq=False, repr=False)
 class DiffusionMap(_SpectralMap):
     """Diffusion map: coordinates in which straight distances are diffusion distances (Coifman & Lafon 2006).

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -19,11 +19,11 @@ from ..runtime.progress import aloud, say
 from ..search import Curve, choose, minima_of, resampled_interval
 from ..search_range import search_grid
 from ..selection import Selection
-from ..sentences import refusal
+from ..sentences import Documented, refusal
 from ..shown import Plotted
 from ..specification import GraphSpec
 
-__all__ = ["BandwidthSelector", "least_of", "searched_by"]
+__all__ = ["BandwidthSelector", "RivalRule", "least_of", "searched_by"]
 
 _log = logging.getLogger(__name__)
 
@@ -35,13 +35,14 @@ _PARAMETERS = """    metric : str or callable, optional
 
 
 @dataclass(eq=False, repr=False)
-class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEstimator):
+class BandwidthSelector(Documented, OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEstimator, ABC):
     """A way to choose the bandwidth: ``fit(X, y=None)`` sets ``bandwidth_`` and ``selection_``.
 
     ``metric`` says how far points are apart: Euclidean by default, or as the estimator has it that uses the selector.  A
     step of a pipeline that passes the points on as they are.
     """
 
+    _texts: ClassVar[dict[str, str]] = {"parameters of all rules": _PARAMETERS}
     needs_labels: ClassVar[bool] = False
     needs_all_pairs: ClassVar[bool] = True  # whether those of nearest points are not enough
     keeps_device: ClassVar[bool] = False  # whether points on a GPU are used there
@@ -51,11 +52,6 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
     metric: Metric | None = None
     n_jobs: int | None = None
     verbose: bool | int = False
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if cls.__doc__:
-            cls.__doc__ = cls.__doc__.replace("    <parameters of all rules>\n", _PARAMETERS)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -95,8 +91,17 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
             say(_log, "%s: bandwidth %.4g of %d points in %.1f s; %s", *told)
         return found, seconds
 
+    @abstractmethod
     def select(self, points: Points, y: Any = None) -> Selection:
         """The selection for points that have been checked, with a verdict; sets nothing."""
+
+
+@dataclass(eq=False, repr=False)
+class RivalRule(BandwidthSelector):
+    """A rule that knows nothing of tangent planes: what its bandwidth is good for is judged afterwards."""
+
+    def select(self, points: Points, y: Any = None) -> Selection:
+        """The selection by the rule, with neighborhoods at its bandwidth and remarks on the data."""
         if self.needs_all_pairs and not points.whole:
             raise ValueError(
                 f"{type(self).__name__} compares all pairs; of {len(points)} points that are known by their distances only "

@@ -25,7 +25,7 @@ from ..search_range import falls_apart, search_grid
 from ..selection import Selection, Status
 from ..specification import GraphSpec
 from ..validation import check_classes, check_labels, check_number, check_random_state
-from .base import BandwidthSelector
+from .base import RivalRule
 
 __all__ = ["CrossValidation", "label_folds", "middle_of_least"]
 
@@ -34,7 +34,7 @@ _ROOM, _BYTES_OF_PAIR = 2e9, 32
 
 
 @dataclass(eq=False, repr=False)
-class CrossValidation(BandwidthSelector):
+class CrossValidation(RivalRule):
     """Choose the bandwidth by cross-validation of the Laplacian classifier (the paper's CV).
 
     ``fit`` needs labels: classes as integers from 0, −1 for unlabeled points.  The copies of a point with a

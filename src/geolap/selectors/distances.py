@@ -20,7 +20,7 @@ from ..runtime.memory import require_memory
 from ..runtime.threads import heard, in_order
 from ..selection import Selection, Status
 from ..validation import check_choice, check_n_sample, check_number, check_random_state
-from .base import BandwidthSelector
+from .base import RivalRule
 
 __all__ = ["MedianDistance", "NeighborDistance"]
 
@@ -29,7 +29,7 @@ _HELD, _ROWS = 2**24, 32
 
 
 @dataclass(eq=False, repr=False)
-class MedianDistance(BandwidthSelector):
+class MedianDistance(RivalRule):
     """Take the median distance between points as the bandwidth (the "median heuristic").
 
     Parameters
@@ -83,7 +83,7 @@ class MedianDistance(BandwidthSelector):
 
 
 @dataclass(eq=False, repr=False)
-class NeighborDistance(BandwidthSelector):
+class NeighborDistance(RivalRule):
     """Take the mean or median distance to the k-th neighbor as the bandwidth.
 
     Parameters

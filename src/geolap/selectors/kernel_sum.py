@@ -23,7 +23,7 @@ from ..engines import make_engine
 from ..search import Curve, log_grid, refine
 from ..selection import Selection
 from ..specification import GraphSpec
-from .base import BandwidthSelector, least_of
+from .base import RivalRule, least_of
 
 __all__ = ["KernelSum"]
 
@@ -32,7 +32,7 @@ _STEP = 2.0**-8
 
 
 @dataclass(eq=False, repr=False)
-class KernelSum(BandwidthSelector):
+class KernelSum(RivalRule):
     """Choose the bandwidth where the sum of all weights grows fastest (Berry–Giannakis–Harlim, Coifman).
 
     Parameters

@@ -27,7 +27,7 @@ from ..runtime.threads import in_order
 from ..search import Curve
 from ..selection import Selection
 from ..validation import check_n_sample, check_number, check_random_state
-from .base import BandwidthSelector, least_of
+from .base import RivalRule, least_of
 
 __all__ = ["LocalContinuity"]
 
@@ -39,7 +39,7 @@ _ROWS_AT_ONCE = 512
 
 
 @dataclass(eq=False, repr=False)
-class LocalContinuity(BandwidthSelector):
+class LocalContinuity(RivalRule):
     """Choose the number of neighbors k by how well the Laplacian eigenmap keeps neighborhoods (Chen & Buja).
 
     The bandwidth is the mean distance to the k-th neighbor.

@@ -21,13 +21,13 @@ from ..data.points import Points
 from ..local_pca import largest_gap, local_singular_values
 from ..selection import Selection, Status
 from ..validation import check_n_sample, check_number, check_random_state
-from .base import BandwidthSelector, searched_by
+from .base import RivalRule, searched_by
 
 __all__ = ["MultiscaleSVD"]
 
 
 @dataclass(eq=False, repr=False)
-class MultiscaleSVD(BandwidthSelector):
+class MultiscaleSVD(RivalRule):
     """Take the middle of the range of scales at which local singular values tell signal from noise (CLMR).
 
     Parameters

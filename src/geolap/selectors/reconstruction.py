@@ -18,13 +18,13 @@ from ..runtime.threads import in_order
 from ..search import Curve, refine
 from ..selection import Selection
 from ..validation import check_n_sample, check_random_state
-from .base import BandwidthSelector, least_of, searched_by
+from .base import RivalRule, least_of, searched_by
 
 __all__ = ["Reconstruction"]
 
 
 @dataclass(eq=False, repr=False)
-class Reconstruction(BandwidthSelector):
+class Reconstruction(RivalRule):
     """Choose the bandwidth that minimizes the error of reconstructing points from their neighbors (the paper's Rec).
 
     Parameters

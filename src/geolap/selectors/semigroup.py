@@ -23,7 +23,7 @@ from ..runtime.threads import checkpoint, in_order
 from ..search import Curve, refine
 from ..selection import Selection
 from ..validation import check_n_sample, check_random_state
-from .base import BandwidthSelector, least_of, searched_by
+from .base import RivalRule, least_of, searched_by
 
 __all__ = ["Semigroup"]
 
@@ -34,7 +34,7 @@ _MANY = 5000
 
 
 @dataclass(eq=False, repr=False)
-class Semigroup(BandwidthSelector):
+class Semigroup(RivalRule):
     """Choose the bandwidth at which the transition matrix comes closest to a semigroup (Shan & Daubechies).
 
     Parameters

@@ -22,7 +22,7 @@ from ..data.points import Points, spread_rows
 from ..local_pca import largest_gap, local_singular_values, vote
 from ..selection import Selection
 from ..validation import check_number, check_random_state
-from .base import BandwidthSelector
+from .base import RivalRule
 from .geometric_consistency import GeometricConsistency
 
 __all__ = ["SingerRate", "singer_factor"]
@@ -34,7 +34,7 @@ def singer_factor(n_pilot: float, n_points: float, dim: float) -> float:
 
 
 @dataclass(eq=False, repr=False)
-class SingerRate(BandwidthSelector):
+class SingerRate(RivalRule):
     """Extrapolate a pilot bandwidth, found on a subsample, to all points by Singer's rate.
 
     Parameters
@@ -65,14 +65,14 @@ class SingerRate(BandwidthSelector):
 
     intrinsic_dim: int | None = None
     n_sample: int = 1000
-    pilot: BandwidthSelector | None = None
+    pilot: RivalRule | None = None
     random_state: Any = None
 
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
         check_number("n_sample", self.n_sample, Integral, low=3)
         if self.intrinsic_dim is not None:
             check_number("intrinsic_dim", self.intrinsic_dim, Integral, low=1)
-        if self.pilot is not None and not isinstance(self.pilot, BandwidthSelector):
+        if self.pilot is not None and not isinstance(self.pilot, RivalRule):
             raise TypeError(f"pilot must be a selector, such as GeometricConsistency(); {self.pilot!r} was given.")
         random_state = check_random_state(self.random_state)
         n_pilot = max(3, min(self.n_sample, len(points) // 2))
