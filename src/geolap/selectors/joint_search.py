@@ -152,29 +152,21 @@ class ConsistencySearch(Spoken, BaseEstimator):
         selector = _settled(selector.set_params(random_state=seed), points)
         trial = _Trial(points, selector, ranges.pop("bandwidth", None), seed)
 
-        for values in product(*(_first_values(name, spec) for name, spec in ranges.items())):
-            trial(dict(zip(ranges, values, strict=True)))
-        for _ in range(_ROUNDS):
-            for name, spec in ranges.items():
-                if isinstance(spec, tuple):
-                    for value in _around(trial, name):
-                        trial({**trial.best[0], name: value})
-
+        trial.explore(ranges)
         params, self.selection_ = trial.best
-        baseline = trial.baseline()
         self.bandwidth_ = self.selection_.bandwidth
-        spec = GraphSpec.of(selector.set_params(**params))
-        told = [name for name in GraphSpec.names() if name in params or name in spec.given()]
-        self.best_params_ = {"bandwidth": self.bandwidth_, **{name: getattr(spec, name) for name in told}}
+        self.best_params_ = {"bandwidth": self.bandwidth_, **_settings(clone(selector).set_params(**params), params)}
         self.best_score_ = _score(self.selection_)
-        self.surface_ = [
-            {**tried, "bandwidth": s.bandwidth, "score": _score(s), "status": s.status.name.lower()}
-            for tried, s in trial.tried
-        ]
-        difference, weights = _values(baseline) - _values(self.selection_), baseline.details["weights"]
-        gain = float(np.average(difference, weights=weights))
-        self.gain_ = Gain(gain, gain / _score(baseline), standard_error(difference, weights))
+        self.surface_ = trial.surface()
+        self.gain_ = trial.gain()
         return self
+
+
+def _settings(selector: GeometricConsistency, searched: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of the graph that were searched, or that are given."""
+    spec = GraphSpec.of(selector)
+    told = [name for name in GraphSpec.names() if name in searched or name in spec.given()]
+    return {name: getattr(spec, name) for name in told}
 
 
 def _settled(selector: GeometricConsistency, points: Points) -> GeometricConsistency:
@@ -204,10 +196,30 @@ class _Trial:
             self.tried.append((params, self._selection(params)))
             say(_log, "%s: least distortion %.4g", params, _score(self.tried[-1][1]))
 
-    def baseline(self) -> Selection:
-        """The selection with the selector's own parameters."""
+    def explore(self, ranges: dict[str, Any]) -> None:
+        """Try all first values together, then go on around the best, one parameter after the other."""
+        for values in product(*(_first_values(name, spec) for name, spec in ranges.items())):
+            self(dict(zip(ranges, values, strict=True)))
+        for _ in range(_ROUNDS):
+            for name, spec in ranges.items():
+                if isinstance(spec, tuple):
+                    for value in _around(self, name):
+                        self({**self.best[0], name: value})
+
+    def surface(self) -> list[dict[str, Any]]:
+        """What was tried, and what came of it."""
+        return [
+            {**params, "bandwidth": s.bandwidth, "score": _score(s), "status": s.status.name.lower()}
+            for params, s in self.tried
+        ]
+
+    def gain(self) -> Gain:
+        """How much less the distortion of the best is than that of the selector's own parameters."""
         own = {name: self.selector.get_params()[name] for name in self.tried[0][0]}
-        return next((s for params, s in self.tried if _same(params, own)), None) or self._selection(own)
+        baseline = next((s for params, s in self.tried if _same(params, own)), None) or self._selection(own)
+        difference, weights = _values(baseline) - _values(self.best[1]), baseline.details["weights"]
+        gain = float(np.average(difference, weights=weights))
+        return Gain(gain, gain / _score(baseline), standard_error(difference, weights))
 
     def _selection(self, params: dict[str, Any]) -> Selection:
         selector = clone(self.selector).set_params(**params)
