@@ -2,7 +2,7 @@
 
 The threat, measured on good files of which up to four places were overwritten at random: scipy.io ended the process for 1 in
 100 .mat files and zarr (blosc) for 1 in 400 folders, and HDF5 was caught in an endless loop by 1 in 3000 files.  Those are
-read apart.  pyarrow survived 26 000 such .parquet files, and NumPy maps or checks what it reads: these are read in place.
+read apart.  pyarrow survived 26 000 such .parquet files, NumPy maps or checks what it reads, and openpyxl is Python: these are read in place.
 
 This guards against crashes, and against loops that Ctrl-C would not end; it does not guard against code, for the other
 process has the rights of the same user.  That is why its answer may be pickled.  Nothing that a file holds is unpickled.
@@ -11,6 +11,7 @@ process has the rights of the same user.  That is why its answer may be pickled.
 import os
 import pickle
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from subprocess import DEVNULL, PIPE, Popen
@@ -20,8 +21,12 @@ from .table import Frame
 
 __all__ = ["ISOLATED", "in_another_process", "serve"]
 
-ISOLATED = ("mat", "h5ad", "hdf5", "zarr", "xlsx")
-_CHILD = "import sys; sys.path[:] = sys.argv[1:]; from geolap.files.isolation import serve; serve()"
+ISOLATED = ("mat", "h5ad", "hdf5", "zarr")
+_CHILD = """import sys
+sys.path[:] = sys.argv[1:]
+from geolap.files.isolation import serve
+from geolap.files.reading import parsed
+serve(parsed)"""
 
 
 def in_another_process(source: Source, format: str, options: Options) -> Frame:
@@ -43,10 +48,8 @@ def in_another_process(source: Source, format: str, options: Options) -> Frame:
     return answer
 
 
-def serve() -> None:
+def serve(parsed: Callable[..., Frame]) -> None:
     """Answer the request on standard input."""
-    from .reading import parsed
-
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries may print
     with suppress(ImportError, OSError, ValueError):
