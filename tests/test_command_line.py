@@ -162,6 +162,11 @@ def test_an_error_is_json_too(run, tmp_path):
     assert "leave out one" in json.loads(run("select", tmp_path, "-o", "-", "--json")[1])["error"]
 
 
+def test_methods_have_the_names_of_the_library(run, sphere):
+    out = run("select", sphere, "-m", "gc_inverse", "--json")[1]
+    assert json.loads(out)["result"]["method"] == "gc_inverse"
+
+
 def test_quiet_is_the_bare_number(run, sphere):
     _, out, err = run("select", sphere, "-q")
     assert err == ""

@@ -4,9 +4,9 @@
 with their help, and the API page follow.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["ENGINES", "RULES", "WITH_COORDINATES", "Rule"]
+__all__ = ["ENGINES", "METHODS", "RULES", "VARIANTS", "WITH_COORDINATES", "Rule"]
 
 
 class Rule(NamedTuple):
@@ -31,6 +31,10 @@ RULES = {
     "median": Rule("distances", "MedianDistance", "median of all distances", 20_000),
     "knn": Rule("distances", "NeighborDistance", "distance to the k-th neighbor", 20_000),
 }
+
+# Rules by other names, with a parameter: further values of `Selection.method`.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"gc_inverse": ("gc", {"dual": False})}
+METHODS = (*RULES, *VARIANTS)
 
 # Where sums over all points run; "auto" takes the one that suits the points.
 ENGINES = ("auto", "dense", "tiled", "cells", "device")

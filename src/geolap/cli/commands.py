@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..choices import ENGINES, RULES
+from ..choices import ENGINES, METHODS, RULES
 from . import preparing as prepare
 from .options import Graph, Reading, Selecting, argument, command, count, duration, option
 from .running import Answer, Run
@@ -98,7 +98,7 @@ def compare(
     reading: Reading,
     file: str = _FILE,
     methods: list[str] | None = option(
-        None, "Rules to run; all that can by default. May be repeated.", "--method", "-m", choices=RULES
+        None, "Rules to run; all that can by default. May be repeated.", "--method", "-m", choices=METHODS
     ),
     labels: str | None = _LABELS,
     engine: str = option("auto", "What sums over the points (gc).", choices=ENGINES, show_default=True),

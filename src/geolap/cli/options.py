@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from ..choices import ENGINES, RULES
+from ..choices import ENGINES, METHODS
 from .running import Answer, Run
 
 __all__ = ["FORMATS", "Graph", "Reading", "Selecting", "argument", "command", "count", "duration", "option"]
@@ -94,11 +94,10 @@ class Reading:
 class Selecting:
     """How the bandwidth is chosen; all but the first and the last are parameters of selectors."""
 
-    method: str = option("gc", "How the bandwidth is chosen.", "-m", choices=RULES, show_default=True)
+    method: str = option("gc", "How the bandwidth is chosen.", "-m", choices=METHODS, show_default=True)
     working_dim: str | None = option(
         None, "Tangent directions compared (gc): a number, or auto (the default).", parser=count
     )
-    dual: bool | None = option(None, "Compare the inverse of the metric: GC⁻¹.", " /--inverse")
     n_sample: str | None = option(
         None, "Evaluation points: a number, or auto (gc's default: as many as it takes).", parser=count
     )

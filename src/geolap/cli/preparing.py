@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..choices import RULES, WITH_COORDINATES
+from ..choices import RULES, VARIANTS, WITH_COORDINATES
 from .options import Graph, Reading, Selecting
 from .running import Run
 
@@ -157,17 +157,18 @@ def selector_for(run: Run, selecting: Selecting, labels: Any, metric: str, **gra
     from ..selectors import METHODS
 
     check_labels_given([selecting.method], labels)
-    kind = METHODS[selecting.method]
+    name, own = VARIANTS.get(selecting.method, (selecting.method, {}))
+    kind = METHODS[name]
     has = kind().get_params()
     options = {name: value for name, value in vars(selecting).items() if name not in ("method", "strict")} | graph
     given = {name: value for name, value in options.items() if value is not None and (name, value) != ("engine", "auto")}
     foreign = [run.named(name) for name in given if name not in has]
     if foreign:
-        own = [run.named(name) for name in options if name in has]
-        held = f"the options {', '.join(own)}" if own else "none of these options"
+        known = [run.named(name) for name in options if name in has]
+        held = f"the options {', '.join(known)}" if known else "none of these options"
         raise ValueError(f"Method {selecting.method} has {held}; {', '.join(foreign)} was given: leave it out.")
     common: dict[str, Any] = {"random_state": run.seed, "n_jobs": run.n_jobs, "metric": metric}
-    return kind(**given, **{name: value for name, value in common.items() if name in has})
+    return kind(**own, **given, **{name: value for name, value in common.items() if name in has})
 
 
 def check_labels_given(methods: Collection[str], labels: Any) -> None:
@@ -175,7 +176,7 @@ def check_labels_given(methods: Collection[str], labels: Any) -> None:
     from ..selectors import METHODS
 
     for method in methods:
-        if METHODS[method].needs_labels and labels is None:
+        if method in METHODS and METHODS[method].needs_labels and labels is None:
             raise ValueError(f"Method {method} chooses by labels; none were given: name their column, --labels.")
 
 
@@ -232,7 +233,7 @@ def _worth_telling(run: Run, points: "np.ndarray", selecting: Selecting, metric:
 
 def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:
     """Before long work, which rules make it long, and how long choosing by geometry is."""
-    long = [method for method in methods or RULES if RULES[method].all_pairs]
+    long = [method for method, rule in RULES.items() if rule.all_pairs and (not methods or method in methods)]
     if n_points >= _MANY and long:
         run.note(
             f"All pairs of {n_points} points are visited by {', '.join(long)}, which takes long: -m names rules to run."

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..choices import RULES
+from ..choices import RULES, VARIANTS
 from ..data.distances import Distances
 from ..data.points import Points
 from ..graphs.skeleton import Skeleton
@@ -30,14 +30,12 @@ __all__ = [
 METHODS: dict[str, type[BandwidthSelector]] = {
     name: getattr(import_module(f".{rule.module}", __name__), rule.selector) for name, rule in RULES.items()
 }
-# Other names for a rule with a parameter: further values of `Selection.method`.
-_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"gc_inverse": ("gc", {"dual": False})}
 
 
 def selector_named(name: Any, *, what: str = "method", **params: Any) -> BandwidthSelector:
     """The selector of that name, with these parameters."""
-    check_choice(what, name, (*METHODS, *_VARIANTS))
-    rule, own = _VARIANTS.get(name, (name, {}))
+    check_choice(what, name, (*METHODS, *VARIANTS))
+    rule, own = VARIANTS.get(name, (name, {}))
     has = METHODS[rule]().get_params(deep=False)
     unknown = sorted(set(params) - set(has))
     if unknown:
