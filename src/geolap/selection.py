@@ -1,9 +1,9 @@
 """Selection: what a way to choose ε answers with, and the words for how good the answer is."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,6 +22,8 @@ _FINE = 1.5
 JUST_BEYOND = 1.5
 # A share of negative eigenvalues from which distances are far enough from Euclidean ones to be told.
 _NEGATIVE = 0.01
+# Details that a record keeps: what the verdict and the reasons are told by.
+_RECORDED = ("working_dim", "any_directions", "n_points", "everyone", "limits", "negative_share")
 
 
 class UnresolvedWarning(UserWarning):
@@ -313,6 +315,49 @@ class Selection(Plotted, Paged, Carded):
 
     def __str__(self) -> str:
         return self.explain()
+
+    def as_record(self) -> dict[str, Any]:
+        """The selection as plain values: numbers, words, arrays, tuples, dictionaries, lists of these, and None.
+
+        What single points said is left out.
+        """
+        near = self.neighborhoods
+        return {
+            **{name: getattr(self, name) for name in ("bandwidth", "interval", "method", "bound", "bandwidths", "scores")},
+            "status": self.status.name.lower(),
+            "minima": [asdict(minimum) for minimum in self.minima],
+            "neighborhoods": None
+            if near is None
+            else {name: told for name, told in vars(near).items() if not isinstance(told, np.ndarray)},
+            "remarks": [
+                vars(remark) | {"text": {"template": remark.text.template, "values": remark.text.values}}
+                for remark in self.remarks
+            ],
+            "details": {name: self.details[name] for name in _RECORDED if name in self.details},
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The selection that `as_record` tells of, with the same verdict and reasons.  What is None may be missing."""
+        near, interval, details = record.get("neighborhoods"), record.get("interval"), dict(record["details"])
+        if "limits" in details:
+            details["limits"] = tuple(details["limits"])
+        return cls(
+            bandwidth=record["bandwidth"],
+            bandwidths=np.array(record["bandwidths"], dtype=float),
+            scores=np.array(record["scores"], dtype=float),
+            minima=tuple(Minimum(**told) for told in record["minima"]),
+            interval=None if interval is None else (interval[0], interval[1]),
+            status=Status[record["status"].upper()],
+            method=record["method"],
+            bound=record.get("bound"),
+            neighborhoods=None if near is None else Neighborhoods(**{**near, "uneven": tuple(near["uneven"])}),
+            remarks=tuple(
+                Remark(**{**told, "text": Sentence(told["text"]["template"], **told["text"]["values"])})
+                for told in record["remarks"]
+            ),
+            details=details,
+        )
 
     def meaning(self, minimum: Minimum) -> str:
         """What one of the minima is, in words."""
