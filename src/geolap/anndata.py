@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from .choices import BY_CONSISTENCY
 from .data.distances import Distances, points_of
 from .engines.base import NO_NEIGHBORS
 from .estimators.clusters import LaplacianClustering
@@ -64,7 +65,7 @@ def select(
         Use only the first ``n_pcs`` columns.
     neighbors_key : str, optional
         Select for the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) instead of all
-        pairs; only with method "gc".
+        pairs; only with method "gc" or "gc_inverse".
     key_added : str, default "geolap"
     sample_weight : str or array-like (n_obs,), optional
         How many observations each stands for: a column of ``adata.obs``, or numbers.
@@ -86,7 +87,7 @@ def select(
     X, weights, origin = _representation(adata, use_rep, n_pcs, sample_weight)
     given = dict(params)
     if neighbors_key is not None:
-        check_choice("with neighbors_key the method", method, ("gc",))
+        check_choice("with neighbors_key the method", method, BY_CONSISTENCY)
         given["neighbors"] = _distances(adata, neighbors_key)
     found = select_bandwidth(X, method, sample_weight=weights, **given)
     adata.uns[key_added] = _record(found, {**origin, "neighbors_key": neighbors_key, **params})

@@ -6,7 +6,7 @@ with their help, and the API page follow.
 
 from typing import NamedTuple
 
-__all__ = ["ENGINES", "RULES", "WITH_COORDINATES", "Rule"]
+__all__ = ["BY_CONSISTENCY", "ENGINES", "RULES", "WITH_COORDINATES", "Rule"]
 
 
 class Rule(NamedTuple):
@@ -32,6 +32,8 @@ RULES = {
     "knn": Rule("distances", "NeighborDistance", "distance to the k-th neighbor", 20_000),
 }
 
+# Geometric consistency, of the metric and of its inverse.
+BY_CONSISTENCY = ("gc", "gc_inverse")
 # Where sums over all points run; "auto" takes the one that suits the points.
 ENGINES = ("auto", "dense", "tiled", "cells", "device")
 # Metrics under which points have coordinates.

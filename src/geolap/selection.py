@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .choices import BY_CONSISTENCY
 from .neighborhoods import Neighborhoods
 from .sentences import Remark, Sentence, python_name
 from .shown import Carded, Paged, Plotted
@@ -240,6 +241,11 @@ class Selection(Plotted, Paged, Carded):
     def trusted(self) -> bool:
         """Whether the verdict is "resolved"."""
         return self.verdict is Verdict.RESOLVED
+
+    @property
+    def by_consistency(self) -> bool:
+        """Whether it was chosen by geometric consistency."""
+        return self.method in BY_CONSISTENCY
 
     @property
     def even(self) -> bool:

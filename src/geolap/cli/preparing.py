@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..choices import RULES, WITH_COORDINATES
+from ..choices import BY_CONSISTENCY, RULES, WITH_COORDINATES
 from .options import Graph, Reading, Selecting
 from .running import Run
 
@@ -202,7 +202,7 @@ def local_scale_of(text: str | None) -> int | str | None:
 
 def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting, metric: str) -> None:
     """Before long work, how long it will be."""
-    if len(points) < _MANY or run.quiet or selecting.method != "gc" or metric not in WITH_COORDINATES:
+    if len(points) < _MANY or run.quiet or selecting.method not in BY_CONSISTENCY or metric not in WITH_COORDINATES:
         return
     from ..forecasting import forecast
 

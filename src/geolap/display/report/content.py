@@ -153,11 +153,6 @@ class ReportContent:
         return " ".join(parts)
 
     @property
-    def geometric(self) -> bool:
-        """Whether the bandwidth was chosen by geometric consistency."""
-        return self.selection.method in ("gc", "gc_inverse")
-
-    @property
     def vote(self) -> tuple[int, float]:
         """The dimension at the bandwidth next to ε̂ and the share of votes for it; 0 where nothing is known."""
         if self.dimension is None:

@@ -241,9 +241,7 @@ def _which_graph(selection: Selection, near: bool, wanted: bool) -> str:
         return f"The graph joins all pairs of landmarks, although {why}."
     if selection.even:
         return "The graph joins all pairs: one ε̂ resolves the geometry everywhere."
-    return "The graph joins all pairs" + (
-        ": there are few points." if selection.method.startswith("gc") else ", at the rule's ε̂."
-    )
+    return "The graph joins all pairs" + (": there are few points." if selection.by_consistency else ", at the rule's ε̂.")
 
 
 def _density(model: LaplacianEigenmap, n: int) -> Coloring | None:

@@ -96,7 +96,7 @@ def _head(content: ReportContent) -> str:
     before, number, after = map(escape, content.answer)
     lead = (
         "There the geometry that the graph implies agrees best with the one in which the data was measured."
-        if content.geometric
+        if content.selection.by_consistency
         else f"Chosen by the rule {escape(selection.method)}."
     )
     cells = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(value)}</dd></div>" for term, value in content.facts)
@@ -112,7 +112,7 @@ def _why(content: ReportContent) -> Section:
     text = (
         "The score is the distortion: how far the metric of the graph is from that of the data, on average over evaluation "
         "points, with its standard error. The lower the better."
-        if content.geometric
+        if content.selection.by_consistency
         else "The score is what the rule minimizes."
     )
     key = [("line", "@curve", "score"), ("line", "@choice", f"ε̂ = {selection.bandwidth:.4g}")]
