@@ -204,9 +204,9 @@ def content_of(
             scales = np.geomspace(scales[0], scales[-1], _MOST_SCALES)
         begin("report: dimension")
         dimension = _dimension(points, scales, seed, remarks)
-        maps = map_views(points.host, selection, seed)
+        maps = map_views(points, selection, seed)
         begin("report: clusters")
-        clusters = _clusters(points.host, maps, seed, clustering, remarks)
+        clusters = _clusters(points, maps, seed, clustering, remarks)
         begin("report: graph")
         asked_at = [rival.bandwidth for rival in rivals if rival.bandwidth is not None]
         n_counted = _FEW_COUNTED if n > _MANY else _COUNTED
@@ -251,7 +251,7 @@ def _dimension(points: Points, scales: np.ndarray, seed: int, remarks: dict[str,
 
 
 def _clusters(
-    points: np.ndarray, maps: Maps, seed: int, given: LaplacianClustering | None, remarks: dict[str, str]
+    points: Points, maps: Maps, seed: int, given: LaplacianClustering | None, remarks: dict[str, str]
 ) -> Clusters | None:
     if given is None and len(points) > MOST_OF_NEIGHBORS:
         remarks["clusters"] = (
