@@ -134,12 +134,16 @@ class ReportContent:
         return *facts, ("gamma in scikit-learn", f"{convert_bandwidth(selection.bandwidth, target='gamma'):.4g}")
 
     @property
+    def answered(self) -> list[tuple[str, float, tuple[float, float]]]:
+        """Name, bandwidth and range of each other rule that answered; where it tells no range, one of no width."""
+        return [(r.method, r.bandwidth, r.interval or (r.bandwidth, r.bandwidth)) for r in self.rivals if r.bandwidth]
+
+    @property
     def agreement(self) -> str | None:
         """What to conclude from the other rules, in words; None if none answered."""
-        told = [(rival.method, rival.bandwidth) for rival in self.rivals if rival.bandwidth is not None]
-        if not told:
+        ratios = {method: bandwidth / self.selection.bandwidth for method, bandwidth, _ in self.answered}
+        if not ratios:
             return None
-        ratios = {method: bandwidth / self.selection.bandwidth for method, bandwidth in told}
         alike = [name for name, ratio in ratios.items() if 1 / _ALIKE <= ratio <= _ALIKE]
         smaller = [name for name, ratio in ratios.items() if ratio < 1 / _ALIKE]
         larger = [name for name, ratio in ratios.items() if ratio > _ALIKE]
