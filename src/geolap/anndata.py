@@ -224,8 +224,8 @@ def embed(
     """
     check_choice("method", method, tuple(_MAPS))
     points = _representation(adata, use_rep, n_pcs, sample_weight)
-    own, what = {"n_components": n_components}, f"Method {method!r}"
-    model, record, told = _fitted(_MAPS[method], adata, points, neighbors_key, own, params, key=key_added, what=what)
+    own = {"n_components": n_components}
+    model, record, told = _fitted(_MAPS[method], adata, points, neighbors_key, own, params, key=key_added)
     record["map"] = {
         "method": method,
         "bandwidth": model.bandwidth_,
@@ -283,8 +283,8 @@ def cluster(
     import pandas as pd  # type: ignore[import-untyped]
 
     points = _representation(adata, use_rep, n_pcs, sample_weight)
-    own, what = {"n_clusters": n_clusters}, "LaplacianClustering"
-    model, record, told = _fitted(LaplacianClustering, adata, points, neighbors_key, own, params, key=key_added, what=what)
+    own = {"n_clusters": n_clusters}
+    model, record, told = _fitted(LaplacianClustering, adata, points, neighbors_key, own, params, key=key_added)
     record["clusters"] = {
         "n_clusters": model.n_clusters_,
         "status": model.status_.name.lower(),
@@ -319,7 +319,6 @@ def _fitted(
     params: dict[str, Any],
     *,
     key: str,
-    what: str,
 ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """An estimator on a graph of the observations, the record to add its results to, and its parameters to be written.
 
@@ -328,7 +327,8 @@ def _fitted(
     known = kind().get_params()
     unknown = sorted(set(params) - set(known))
     if unknown:
-        raise TypeError(f"{what} takes the parameters {', '.join(known)}; {', '.join(unknown)} was given: leave it out.")
+        names = ", ".join(known)
+        raise TypeError(f"{kind.__name__} takes the parameters {names}; {', '.join(unknown)} was given: leave it out.")
     X, weights, origin = points
     joined = {} if neighbors_key is None else {"neighbors": _distances(adata, neighbors_key)}
     model = kind(**own, **(params | joined)).fit(X, sample_weight=weights)
@@ -398,7 +398,7 @@ def _restored(value: Any) -> Any:
         known = {name: _restored(entry) for name, entry in value.items()}
         return [known[name] for name in sorted(known, key=int)] if known and all(map(str.isdecimal, known)) else known
     if isinstance(value, np.ndarray):
-        return [None if number != number else number for number in value.tolist()]
+        return tuple(None if number != number else number for number in value.tolist())
     return value.item() if isinstance(value, np.generic) else value
 
 

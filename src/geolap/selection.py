@@ -327,14 +327,12 @@ class Selection(Plotted, Paged, Carded):
 
         What single points said is left out.
         """
-        near = self.neighborhoods
+        near = None if self.neighborhoods is None else vars(self.neighborhoods).items()
         return {
             **{name: getattr(self, name) for name in ("bandwidth", "interval", "method", "bound", "bandwidths", "scores")},
             "status": self.status.name.lower(),
             "minima": [asdict(minimum) for minimum in self.minima],
-            "neighborhoods": None
-            if near is None
-            else {name: told for name, told in vars(near).items() if not isinstance(told, np.ndarray)},
+            "neighborhoods": near and {name: told for name, told in near if not isinstance(told, np.ndarray)},
             "remarks": [
                 vars(remark) | {"text": {"template": remark.text.template, "values": remark.text.values}}
                 for remark in self.remarks
@@ -345,24 +343,22 @@ class Selection(Plotted, Paged, Carded):
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """The selection that `as_record` tells of, with the same verdict and reasons.  What is None may be missing."""
-        near, interval, details = record.get("neighborhoods"), record.get("interval"), dict(record["details"])
-        if "limits" in details:
-            details["limits"] = tuple(details["limits"])
+        near = record.get("neighborhoods")
         return cls(
             bandwidth=record["bandwidth"],
             bandwidths=np.array(record["bandwidths"], dtype=float),
             scores=np.array(record["scores"], dtype=float),
             minima=tuple(Minimum(**told) for told in record["minima"]),
-            interval=None if interval is None else (interval[0], interval[1]),
+            interval=record.get("interval"),
             status=Status[record["status"].upper()],
             method=record["method"],
             bound=record.get("bound"),
-            neighborhoods=None if near is None else Neighborhoods(**{**near, "uneven": tuple(near["uneven"])}),
+            neighborhoods=None if near is None else Neighborhoods(**near),
             remarks=tuple(
                 Remark(**{**told, "text": Sentence(told["text"]["template"], **told["text"]["values"])})
                 for told in record["remarks"]
             ),
-            details=details,
+            details=dict(record["details"]),
         )
 
     def meaning(self, minimum: Minimum) -> str:

@@ -157,12 +157,12 @@ class ReportContent:
         return " ".join(parts)
 
     @property
-    def vote(self) -> tuple[int, float]:
-        """The dimension at the bandwidth next to ε̂ and the share of votes for it; 0 where nothing is known."""
+    def vote(self) -> int:
+        """The dimension at the bandwidth next to ε̂; 0 where nothing is known."""
         if self.dimension is None:
-            return 0, 0.0
+            return 0
         at = np.abs(np.log(self.dimension.bandwidths / self.selection.bandwidth)).argmin()
-        return int(self.dimension.votes[at]), float(self.dimension.shares[at])
+        return int(self.dimension.votes[at])
 
     @property
     def range_of_scales(self) -> tuple[float, float] | None:

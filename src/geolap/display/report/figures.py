@@ -131,7 +131,7 @@ def health_figure(content: ReportContent) -> Figure:
 
 def dimension_figure(content: ReportContent) -> Figure:
     """Mean local singular values against ε, those of the tangent directions in color, and the vote at each ε."""
-    curve, (dimension, _) = content.dimension, content.vote
+    curve, dimension = content.dimension, content.vote
     assert curve is not None
     data = []
     for k, values in enumerate(curve.singular_values.T[:_MOST_SINGULAR_VALUES]):

@@ -306,7 +306,7 @@ def _dimension(content: ReportContent) -> Section:
         **{f"σ{k + 1}": _cells(values, ".4g") for k, values in enumerate(curve.singular_values.T[:8])},
     }
     figure = dimension_figure(content)
-    words = f"Local singular values against bandwidth; most points vote for {content.vote[0]} at the chosen one."
+    words = f"Local singular values against bandwidth; most points vote for {content.vote} at the chosen one."
     parts = _figure("dimensions", words, key, figure), _remark(content.remarks.get("dimension")), _numbers(_table(columns))
     return _section("dimension", "How many dimensions", text, *parts), {"dimensions": figure}
 
