@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -69,17 +70,24 @@ def busy(cluster):
     return cluster.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
 
 
+@contextmanager
 def meanwhile(act, wait):
-    """Act on a thread, once there is something to disturb."""
+    """Act on a thread, once there is something to disturb, or in the end."""
+    over = threading.Event()
 
     def run():
-        while not wait():
+        while not (wait() or over.is_set()):
             time.sleep(0.005)
         act()
 
     thread = threading.Thread(target=run)
     thread.start()
-    return thread
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(60)
+    assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("dim", [1, 2])
@@ -108,23 +116,39 @@ def test_slow_workers_and_chunks_change_nothing(cluster, expected):
     np.testing.assert_allclose(answer(chunked(slow)), expected, rtol=1e-8)
 
 
+def with_a_death(cluster, step):
+    """What a step returns that loses a worker."""
+    pid = min(cluster.run(os.getpid).values())
+    with meanwhile(lambda: os.kill(pid, signal.SIGKILL), lambda: busy(cluster)):
+        found = step()
+    cluster.wait_for_workers(2, timeout=60)
+    assert pid not in cluster.run(os.getpid).values()
+    return found
+
+
 @pytest.mark.posix
 def test_a_killed_worker_changes_nothing(cluster, expected):
     X, model = chunked(slow), geolap.LaplacianEigenmap(3, 0.7, **LANDMARKS)
     coordinates = model.fit(X).embedding_.compute()
+    np.testing.assert_allclose(with_a_death(cluster, lambda: answer(X)), expected, rtol=1e-8)
+    lazy = with_a_death(cluster, lambda: model.fit(X).embedding_)
+    np.testing.assert_array_equal(with_a_death(cluster, lazy.compute), coordinates)
 
-    def with_a_death(step):
-        pid = min(cluster.run(os.getpid).values())
-        thread = meanwhile(lambda: os.kill(pid, signal.SIGKILL), lambda: busy(cluster))
-        found = step()
-        thread.join()
-        cluster.wait_for_workers(2)
-        assert pid not in cluster.run(os.getpid).values()
-        return found
 
-    np.testing.assert_allclose(with_a_death(lambda: answer(X)), expected, rtol=1e-8)
-    lazy = with_a_death(lambda: model.fit(X).embedding_)
-    np.testing.assert_array_equal(with_a_death(lazy.compute), coordinates)
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    ("model", "found"),
+    [
+        (geolap.LaplacianClassifier(0.7, **LANDMARKS), "transduction_"),
+        (geolap.LaplacianClustering(2, **LANDMARKS), "labels_"),
+    ],
+    ids=["classes", "clusters"],
+)
+def test_a_killed_worker_changes_no_label(cluster, model, found):
+    X, y = chunked(slow), np.where(np.arange(len(TORUS)) % 20 == 0, TORUS[:, 0] > 0, -1)
+    labels = getattr(model.fit(X, y), found).compute()
+    lazy = with_a_death(cluster, lambda: getattr(model.fit(X, y), found))
+    np.testing.assert_array_equal(with_a_death(cluster, lazy.compute), labels)
 
 
 def test_a_chunk_with_nan_is_named(cluster):
@@ -144,19 +168,18 @@ def test_a_chunk_that_no_worker_can_hold_is_a_sentence(cluster, expected):
             answer(chunked(out_of_memory))
     finally:
         cluster.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", allowed))
-    cluster.wait_for_workers(2)
+    cluster.wait_for_workers(2, timeout=60)
     np.testing.assert_allclose(answer(chunked()), expected, rtol=1e-8)
 
 
 @pytest.mark.posix
 def test_a_restarted_cluster_is_a_sentence_or_changes_nothing(cluster, expected):
-    thread = meanwhile(lambda: cluster.restart(wait_for_workers=False), lambda: busy(cluster))
-    try:
-        np.testing.assert_allclose(answer(chunked(slow)), expected, rtol=1e-8)
-    except RuntimeError as error:
-        assert "A cluster must last until the work is done" in str(error)  # noqa: PT017
-    thread.join()
-    cluster.wait_for_workers(1)
+    with meanwhile(lambda: cluster.restart(wait_for_workers=False), lambda: busy(cluster)):
+        try:
+            np.testing.assert_allclose(answer(chunked(slow)), expected, rtol=1e-8)
+        except RuntimeError as error:
+            assert "A cluster must last until the work is done" in str(error)  # noqa: PT017
+    cluster.wait_for_workers(1, timeout=60)
     np.testing.assert_allclose(answer(chunked()), expected, rtol=1e-8)
 
 
@@ -168,7 +191,6 @@ def test_a_lost_scheduler_is_a_sentence(small_cluster, tmp_path):
         time.sleep(0.5)
         return chunk
 
-    thread = meanwhile(small_cluster.close, (tmp_path / "begun").exists)
-    with pytest.raises(RuntimeError, match="A cluster must last until the work is done"):
+    lost = pytest.raises(RuntimeError, match="A cluster must last until the work is done")
+    with meanwhile(small_cluster.close, (tmp_path / "begun").exists), lost:
         answer(chunked(slow))
-    thread.join()

@@ -217,7 +217,8 @@ def test_everything_from_a_matrix_of_distances(torus):
         np.testing.assert_allclose(one.effective_neighbors, other.effective_neighbors)
         assert np.all(one.components == other.components)
     dimensions = [
-        geolap.intrinsic_dimension(X, metric=m, random_state=0).vote for X, m in ((torus, "euclidean"), (D, "precomputed"))
+        geolap.intrinsic_dimension(X, metric=m, random_state=0).neighborhoods.vote
+        for X, m in ((torus, "euclidean"), (D, "precomputed"))
     ]
     assert dimensions[0] == dimensions[1]
     np.testing.assert_allclose(
@@ -246,7 +247,7 @@ def test_sparse_features_stay_sparse(monkeypatch):
     assert model.transform(X[:4]).shape == (4, 2)
     assert geolap.LaplacianClustering(2, gc, random_state=0).fit(X).labels_.shape == (X.shape[0],)
     assert geolap.graph_health(X, found.bandwidth_).components >= 1
-    assert geolap.intrinsic_dimension(X, found.bandwidth_).vote >= 0
+    assert geolap.intrinsic_dimension(X, found.bandwidth_).neighborhoods.vote >= 0
 
 
 @pytest.mark.slow

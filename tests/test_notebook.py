@@ -44,7 +44,7 @@ def test_a_comparison_shows_every_rule(points):
 def test_health_and_dimension_show_their_numbers(points):
     assert "components" in words(parsed(geolap.graph_health(points, 0.3)))
     estimate = geolap.intrinsic_dimension(points, 0.5, random_state=0)
-    assert f"Dimension {estimate.vote} at bandwidth 0.5" in words(parsed(estimate))
+    assert f"Dimension {estimate.dimension} at bandwidth 0.5" in words(parsed(estimate))
 
 
 def test_names_are_escaped(selection):

@@ -13,6 +13,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 import geolap
+from geolap.data.points import Points
 from geolap.datasets import make_sphere, make_swiss_roll
 from geolap.display.coloring import label_coloring
 from geolap.display.report import content as content_module
@@ -112,7 +113,7 @@ def test_a_surface_is_asked_in_two_directions():
     X = make_swiss_roll(1200, noise=0.05, random_state=0).data
     comparison = geolap.compare_bandwidths(X, ["median"], random_state=0)
     content = content_of(X, comparison=comparison, random_state=0)
-    assert content.vote[0] == content.selection.details["working_dim"] == 2
+    assert content.vote == content.selection.details["working_dim"] == 2
     assert ("dimension at ε̂", "2") in content.facts
     assert [rival.method for rival in content.rivals] == ["median"]
 
@@ -206,7 +207,7 @@ def test_a_rival_that_fails_leaves_its_reason(tmp_path):
 
 def test_a_graph_that_falls_apart_is_drawn_by_its_largest_part():
     X = np.vstack([make_sphere(150, random_state=0).data, make_sphere(30, random_state=0).data + 100.0])
-    for view in map_views(X, geolap.select_bandwidth(X, random_state=0), 0).views:
+    for view in map_views(Points.of(X), geolap.select_bandwidth(X, random_state=0), 0).views:
         assert view.components > 1
         assert view.rows.max() < 150
         assert "components; the largest is drawn" in view.remark
@@ -301,7 +302,7 @@ def test_clusters_are_those_that_the_estimator_finds(wine, wine_report):
     assert f"<p>{estimator.n_clusters_} clusters. {estimator.status_}" in page
     assert f"0 ({np.bincount(found.found.labels_)[0]})" in page
     assert "The graph joins each point with its 10 nearest neighbors, with local scales, and is connected." in page
-    given = clusters_of(wine[0], wine_report.maps, 0, geolap.LaplacianClustering(5, random_state=0).fit(wine[0]))
+    given = clusters_of(Points.of(wine[0]), wine_report.maps, 0, geolap.LaplacianClustering(5, random_state=0).fit(wine[0]))
     assert "<p>5 clusters. The number of clusters is as given." in page_of(replace(wine_report, clusters=given), version="1")
 
 
@@ -348,7 +349,7 @@ def test_maps_join_all_pairs_where_one_bandwidth_suits_them():
 def test_the_bandwidth_of_another_rule_is_the_one_of_the_maps(wine):
     X, _ = wine
     selection = geolap.select_bandwidth(X, "median")
-    maps = map_views(X, selection, 0)
+    maps = map_views(Points.of(X), selection, 0)
     assert maps.views[1].bandwidth == selection.bandwidth
     assert maps.graph == "The graph joins all pairs, at the rule's ε̂."
 
@@ -367,12 +368,12 @@ def test_many_points_are_all_joined_with_neighbors_and_some_are_drawn(monkeypatc
     X, _ = wine
     selection = geolap.select_bandwidth(X, random_state=0)
     monkeypatch.setattr("geolap.display.report.maps.DRAWN", 100)
-    maps = map_views(X, selection, 0)
+    maps = map_views(Points.of(X), selection, 0)
     assert [len(view.rows) for view in maps.views] == [100, 100, 100]
     assert maps.remark == "100 of the 178 points are drawn."
     assert maps.neighbors is not None
     monkeypatch.setattr("geolap.display.report.maps.MOST_OF_NEIGHBORS", 100)
-    maps = map_views(X, selection, 0)
+    maps = map_views(Points.of(X), selection, 0)
     assert maps.neighbors is None
     assert maps.graph.startswith("The graph joins all pairs of landmarks, although")
     assert maps.views[1].bandwidth == selection.bandwidth
@@ -443,11 +444,11 @@ def test_twenty_classes_have_colors_of_their_own_in_both_themes():
 @pytest.mark.slow
 def test_maps_of_many_points_are_carried_by_landmarks(monkeypatch, points, content):
     monkeypatch.setattr("geolap.display.report.maps.DRAWN", 100)
-    maps = map_views(points, content.selection, 0)
+    maps = map_views(Points.of(points), content.selection, 0)
     assert [len(view.rows) for view in maps.views] == [100, 100, 100]
     assert "100 of the 250 points carry the maps" in maps.remark
     monkeypatch.setattr("geolap.display.report.maps._MOST_SECONDS", 0.0)
-    maps = map_views(points, content.selection, 0)
+    maps = map_views(Points.of(points), content.selection, 0)
     assert maps.views == ()
     assert "were left out" in page_of(replace(content, maps=maps), version="1")
 

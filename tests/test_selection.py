@@ -166,3 +166,48 @@ def test_a_range_of_scales_is_not_called_an_interval():
     assert "Range of scales" in selection.explain()
     assert "95 %" not in selection.explain()
     assert "95 % interval 0.9 to 1.1" in SELECTION.explain()
+
+
+TORUS = geolap.datasets.make_torus(400, random_state=0).data
+# Points, how they are asked, and what the answer tells that a record could lose.
+REMARKABLE = {
+    "resolved": (TORUS, {}, lambda found: found.trusted),
+    "discrete": (TORUS.round(), {}, lambda found: found.verdict is Verdict.NEAREST_NEIGHBORS and found.remarks[0].step == 1),
+    "two row numbers": (
+        np.column_stack([TORUS, np.arange(400.0), 5 * np.arange(400.0)]),
+        {},
+        lambda found: [remark.feature for remark in found.remarks] == [3, 4],
+    ),
+    "range of scales": (TORUS, {"method": "clmr"}, lambda found: None in found.details["limits"]),
+    "distances": (TORUS[:150], {"metric": "chebyshev"}, lambda found: found.reasons[-1].kind == "distances"),
+}
+
+
+def tell_the_same(one, other):
+    for name in ("bandwidth", "verdict", "status", "interval", "interval_kind", "bound", "minima", "remarks", "reasons"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert one.explain(lambda name, _: name.upper()) == other.explain(lambda name, _: name.upper())
+    columns = ("x", "y", "z", "row", "id")
+    assert [remark.of(columns) for remark in one.remarks] == [remark.of(columns) for remark in other.remarks]
+    assert one.details.items() <= other.details.items()
+
+
+@pytest.mark.parametrize("case", REMARKABLE)
+def test_a_record_tells_the_same_as_its_selection(case):
+    X, asked, odd = REMARKABLE[case]
+    found = geolap.select_bandwidth(X, **asked, random_state=0)
+    assert odd(found)
+    tell_the_same(Selection.from_record(found.as_record()), found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", REMARKABLE)
+def test_a_selection_in_a_file_of_anndata_tells_the_same(case, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    X, asked, _ = REMARKABLE[case]
+    adata = anndata.AnnData(X)
+    geolap.anndata.select(adata, **asked, random_state=0)
+    adata.write_h5ad(tmp_path / "points.h5ad")
+    found = geolap.select_bandwidth(X, **asked, random_state=0)
+    for read in (adata, anndata.read_h5ad(tmp_path / "points.h5ad")):
+        tell_the_same(geolap.anndata.selection(read), found)

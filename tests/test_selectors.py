@@ -216,9 +216,10 @@ def test_a_bandwidth_may_be_a_number_a_name_or_a_selector():
 def test_dimension_at_the_selected_bandwidth(make, dim, noise):
     X = make(2000, noise=noise, noise_dims=3, random_state=0).data
     estimate = geolap.intrinsic_dimension(X, random_state=0)
-    assert estimate.dimension == estimate.vote == dim
-    assert estimate.share > 0.4
-    assert geolap.dimension_range(X, dim, [estimate.bandwidth], random_state=0)[1].all()
+    near = estimate.neighborhoods
+    assert estimate.dimension == near.vote == dim
+    assert near.share > 0.4
+    assert geolap.dimension_range(X, dim, [near.bandwidth], random_state=0)[1].all()
 
 
 @pytest.mark.slow
@@ -234,14 +235,15 @@ def test_no_scale_shows_the_dimension_of_a_sparse_five_sphere(noise):
 def test_dimension_of_a_line_and_its_votes():
     X = np.outer(np.linspace(0, 1, 200), [1.0, 2.0, 3.0])
     estimate = geolap.intrinsic_dimension(X, 0.1)
-    assert estimate.vote == 1
+    near = estimate.neighborhoods
+    assert near.vote == 1
     assert str(estimate).startswith("At bandwidth 0.1: A typical point has ")
     assert "Dimension 1: 100% of the points vote for it" in str(estimate)
     assert estimate.dimension == 1
-    assert estimate.share == 1.0
+    assert near.share == 1.0
     assert estimate.selection is None
-    assert estimate.neighborhoods.per_point.shape == (200,)
-    np.testing.assert_allclose(estimate.neighborhoods.singular_values[:, 1:], 0.0, atol=1e-8)
+    assert near.per_point.shape == (200,)
+    np.testing.assert_allclose(near.singular_values[:, 1:], 0.0, atol=1e-8)
 
 
 def test_singular_values_are_those_of_the_weighted_matrix():

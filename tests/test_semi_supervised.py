@@ -54,6 +54,18 @@ def test_scores_minimize_the_penalized_squares():
     assert (fit.size, fit.power, fit.penalty) == (5, m, mu)
 
 
+@pytest.mark.parametrize(("name", "dual"), [("gc", True), ("gc_inverse", False)])
+def test_a_name_of_geometric_consistency_means_its_selector(name, dual):
+    X, y, _ = two_spheres(60)
+    named, made = (
+        geolap.LaplacianClassifier(rule, random_state=0).fit(X, y)
+        for rule in (name, geolap.GeometricConsistency(dual=dual, random_state=0))
+    )
+    assert list(named.graph_weights_) == list(made.graph_weights_)
+    assert len(named.graph_weights_) == 2
+    np.testing.assert_array_equal(named.predict_proba(X), made.predict_proba(X))
+
+
 def test_new_points_that_are_far_away_are_told_once_however_many_graphs_count():
     X, y, _ = two_spheres(60)
     classifier = geolap.LaplacianClassifier(random_state=0).fit(X, y)

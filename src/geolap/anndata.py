@@ -12,23 +12,22 @@ reads them back.  Conversely, ``neighbors_key="neighbors"`` uses the graph of ``
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
+from .choices import BY_CONSISTENCY
 from .data.distances import Distances, points_of
 from .engines.base import NO_NEIGHBORS
 from .estimators.clusters import LaplacianClustering
 from .estimators.laplacian import GraphLaplacian
 from .estimators.maps import DiffusionMap, LaplacianEigenmap
 from .graphs.neighbors import nearest_distances
-from .neighborhoods import Neighborhoods
-from .selection import Minimum, Selection, Status
+from .selection import Selection
 from .selectors import BandwidthSelector, select_bandwidth
-from .sentences import Remark, Sentence, warn_caller
+from .sentences import warn_caller
 from .specification import LocalScaleLike
 from .validation import check_choice, check_number
 
@@ -40,8 +39,6 @@ __all__ = ["cluster", "embed", "neighbors", "select", "selection"]
 _MAPS = {"eigenmap": LaplacianEigenmap, "diffusion_map": DiffusionMap}
 # As in scanpy: up to this many variables X itself is used, beyond it principal components.
 _FEW_VARIABLES = 50
-# Details of a selection that are stored.
-_DETAILS = {"working_dim": int, "any_directions": bool, "n_points": float, "everyone": bool}
 
 
 def select(
@@ -68,7 +65,7 @@ def select(
         Use only the first ``n_pcs`` columns.
     neighbors_key : str, optional
         Select for the graph that ``scanpy.pp.neighbors`` wrote under this key ("neighbors" is its default) instead of all
-        pairs; only with method "gc".
+        pairs; only with method "gc" or "gc_inverse".
     key_added : str, default "geolap"
     sample_weight : str or array-like (n_obs,), optional
         How many observations each stands for: a column of ``adata.obs``, or numbers.
@@ -90,7 +87,7 @@ def select(
     X, weights, origin = _representation(adata, use_rep, n_pcs, sample_weight)
     given = dict(params)
     if neighbors_key is not None:
-        check_choice("with neighbors_key the method", method, ("gc",))
+        check_choice("with neighbors_key the method", method, BY_CONSISTENCY)
         given["neighbors"] = _distances(adata, neighbors_key)
     found = select_bandwidth(X, method, sample_weight=weights, **given)
     adata.uns[key_added] = _record(found, {**origin, "neighbors_key": neighbors_key, **params})
@@ -114,33 +111,7 @@ def selection(adata: "AnnData", key: str = "geolap") -> Selection:
             f"adata.uns[{key!r}] must hold a selection; it holds {', '.join(record) or 'nothing'}: run "
             "geolap.anndata.select first."
         )
-    minima = zip(*(record["minima"][field.name].tolist() for field in fields(Minimum)), strict=True)
-    interval = record.get("interval")
-    return Selection(
-        bandwidth=float(record["bandwidth"]),
-        bandwidths=np.array(record["bandwidths"]),
-        scores=np.array(record["scores"]),
-        minima=tuple(
-            Minimum(eps, score, depth, noise, local, None if np.isnan(share) else share)
-            for eps, score, depth, noise, local, share in minima
-        ),
-        interval=None if interval is None else (float(interval[0]), float(interval[1])),
-        status=Status[str(record["status"]).upper()],
-        method=str(record["method"]),
-        bound=float(record["bound"]) if "bound" in record else None,
-        neighborhoods=_neighborhoods(record["neighborhoods"]) if "neighborhoods" in record else None,
-        remarks=tuple(
-            Remark(str(kind), Sentence(str(text).replace("{", "{{").replace("}", "}}")))
-            for kind, text in record.get("remarks", {}).items()
-        ),
-        details={name: kind(record[name]) for name, kind in _DETAILS.items() if name in record},
-    )
-
-
-def _neighborhoods(record: Mapping[str, Any]) -> Neighborhoods:
-    """Neighborhoods without what single points said."""
-    told = {name: np.asarray(value).tolist() for name, value in record.items()}
-    return Neighborhoods(**told | {"uneven": tuple(told["uneven"])})
+    return Selection.from_record(_restored(record))
 
 
 def neighbors(
@@ -253,8 +224,8 @@ def embed(
     """
     check_choice("method", method, tuple(_MAPS))
     points = _representation(adata, use_rep, n_pcs, sample_weight)
-    own, what = {"n_components": n_components}, f"Method {method!r}"
-    model, record, told = _fitted(_MAPS[method], adata, points, neighbors_key, own, params, key=key_added, what=what)
+    own = {"n_components": n_components}
+    model, record, told = _fitted(_MAPS[method], adata, points, neighbors_key, own, params, key=key_added)
     record["map"] = {
         "method": method,
         "bandwidth": model.bandwidth_,
@@ -312,8 +283,8 @@ def cluster(
     import pandas as pd  # type: ignore[import-untyped]
 
     points = _representation(adata, use_rep, n_pcs, sample_weight)
-    own, what = {"n_clusters": n_clusters}, "LaplacianClustering"
-    model, record, told = _fitted(LaplacianClustering, adata, points, neighbors_key, own, params, key=key_added, what=what)
+    own = {"n_clusters": n_clusters}
+    model, record, told = _fitted(LaplacianClustering, adata, points, neighbors_key, own, params, key=key_added)
     record["clusters"] = {
         "n_clusters": model.n_clusters_,
         "status": model.status_.name.lower(),
@@ -348,7 +319,6 @@ def _fitted(
     params: dict[str, Any],
     *,
     key: str,
-    what: str,
 ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """An estimator on a graph of the observations, the record to add its results to, and its parameters to be written.
 
@@ -357,7 +327,8 @@ def _fitted(
     known = kind().get_params()
     unknown = sorted(set(params) - set(known))
     if unknown:
-        raise TypeError(f"{what} takes the parameters {', '.join(known)}; {', '.join(unknown)} was given: leave it out.")
+        names = ", ".join(known)
+        raise TypeError(f"{kind.__name__} takes the parameters {names}; {', '.join(unknown)} was given: leave it out.")
     X, weights, origin = points
     joined = {} if neighbors_key is None else {"neighbors": _distances(adata, neighbors_key)}
     model = kind(**own, **(params | joined)).fit(X, sample_weight=weights)
@@ -408,29 +379,27 @@ def _distances(adata: "AnnData", neighbors_key: str) -> sparse.csr_matrix:
 
 
 def _record(found: Selection, params: Mapping[str, Any]) -> dict[str, Any]:
-    """A `Selection` and its parameters in a form that h5ad files can store: without None, or with NaN instead."""
-    kinds = {field.name: bool if field.type is bool else float for field in fields(Minimum)}
-    record: dict[str, Any] = {
-        "bandwidth": found.bandwidth,
-        "method": found.method,
-        "status": found.status.name.lower(),
-        "bandwidths": found.bandwidths,
-        "scores": found.scores,
-        "minima": {name: np.array([getattr(m, name) for m in found.minima], kind) for name, kind in kinds.items()},
-        "params": _plain(params),
-        "interval": None if found.interval is None else np.array(found.interval),
-        "bound": found.bound,
-        "neighborhoods": None if found.neighborhoods is None else _plain_neighborhoods(found.neighborhoods),
-        "remarks": {remark.kind: str(remark.text) for remark in found.remarks} or None,
-        **{name: found.details[name] for name in _DETAILS if name in found.details},
-    }
-    return {name: value for name, value in record.items() if value is not None}
+    """A `Selection` and its parameters in a form that h5ad files can store."""
+    return {**_stored(found.as_record()), "params": _plain(params)}
 
 
-def _plain_neighborhoods(near: Neighborhoods) -> dict[str, Any]:
-    names = ("bandwidth", "effective", "spanning", "growth", "likelihood", "vote", "share", "most")
-    told = {name: getattr(near, name) for name in names} | {"uneven": np.array(near.uneven)}
-    return {name: value for name, value in told.items() if value is not None}
+def _stored(value: Any) -> Any:
+    """Plain values without None, which is NaN among numbers; lists are dictionaries by number."""
+    if isinstance(value, list):
+        value = {str(k): entry for k, entry in enumerate(value)}
+    if isinstance(value, dict):
+        return {name: _stored(entry) for name, entry in value.items() if entry is not None}
+    return np.array(value, dtype=float) if isinstance(value, tuple) else value
+
+
+def _restored(value: Any) -> Any:
+    """The plain values that `_stored` has made storable; what was None is missing, or None among numbers."""
+    if isinstance(value, Mapping):
+        known = {name: _restored(entry) for name, entry in value.items()}
+        return [known[name] for name in sorted(known, key=int)] if known and all(map(str.isdecimal, known)) else known
+    if isinstance(value, np.ndarray):
+        return tuple(None if number != number else number for number in value.tolist())
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ with their help, and the API page follow.
 
 from typing import Any, NamedTuple
 
-__all__ = ["ENGINES", "METHODS", "RULES", "VARIANTS", "WITH_COORDINATES", "Rule"]
+__all__ = ["BY_CONSISTENCY", "ENGINES", "METHODS", "RULES", "VARIANTS", "WITH_COORDINATES", "Rule"]
 
 
 class Rule(NamedTuple):
@@ -35,6 +35,8 @@ RULES = {
 # Rules by other names, with a parameter: further values of `Selection.method`.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {"gc_inverse": ("gc", {"dual": False})}
 METHODS = (*RULES, *VARIANTS)
+# Geometric consistency, of the metric and of its inverse.
+BY_CONSISTENCY = ("gc", "gc_inverse")
 
 # Where sums over all points run; "auto" takes the one that suits the points.
 ENGINES = ("auto", "dense", "tiled", "cells", "device")

@@ -45,20 +45,6 @@ class DimensionEstimate(Carded):
         """The dimension, where the estimates agree; None where it cannot be told."""
         return self.neighborhoods.dimension
 
-    @property
-    def vote(self) -> int:
-        """The dimension most points vote for; 0 if their neighbors cannot carry a vote."""
-        return self.neighborhoods.vote
-
-    @property
-    def share(self) -> float:
-        """Share of the points that do."""
-        return self.neighborhoods.share
-
-    @property
-    def bandwidth(self) -> float:
-        return self.neighborhoods.bandwidth
-
     def __str__(self) -> str:
         near = self.neighborhoods
         return f"At bandwidth {near.bandwidth:.4g}: {near.explain_neighbors()} {near.explain_dimension()}"

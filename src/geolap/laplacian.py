@@ -31,6 +31,7 @@ __all__ = [
     "density_weights",
     "laplacian",
     "log_density_weights",
+    "neighbors_in",
     "row_entries",
     "rows_of",
     "scaled",
@@ -135,6 +136,13 @@ def row_entries(A: Matrix, i: int) -> tuple[np.ndarray, np.ndarray]:
         return j, A[i, j]
     part = slice(A.indptr[i], A.indptr[i + 1])
     return A.indices[part], A.data[part]
+
+
+def neighbors_in(A: Matrix, i: int, point: int) -> tuple[np.ndarray, np.ndarray]:
+    """Neighbors of a point, which has that row of a matrix of weights, and their weights."""
+    near, weights = row_entries(A, i)
+    real = (near != point) & (weights > 0)
+    return near[real], weights[real]
 
 
 def scaled_rows(

@@ -1,12 +1,13 @@
 """Selection: what a way to choose ε answers with, and the words for how good the answer is."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from .choices import BY_CONSISTENCY
 from .neighborhoods import Neighborhoods
 from .sentences import Remark, Sentence, python_name
 from .shown import Carded, Paged, Plotted
@@ -22,6 +23,8 @@ _FINE = 1.5
 JUST_BEYOND = 1.5
 # A share of negative eigenvalues from which distances are far enough from Euclidean ones to be told.
 _NEGATIVE = 0.01
+# Details that a record keeps: what the verdict and the reasons are told by.
+_RECORDED = ("working_dim", "any_directions", "n_points", "everyone", "limits", "negative_share")
 
 
 class UnresolvedWarning(UserWarning):
@@ -240,6 +243,11 @@ class Selection(Plotted, Paged, Carded):
         return self.verdict is Verdict.RESOLVED
 
     @property
+    def by_consistency(self) -> bool:
+        """Whether it was chosen by geometric consistency."""
+        return self.method in BY_CONSISTENCY
+
+    @property
     def even(self) -> bool:
         """Whether one bandwidth suits all of the data: it is resolved, and so it is where points are sparse."""
         return self.trusted and self.neighborhoods is not None and self.neighborhoods.uneven[0] >= _SPARSE
@@ -313,6 +321,45 @@ class Selection(Plotted, Paged, Carded):
 
     def __str__(self) -> str:
         return self.explain()
+
+    def as_record(self) -> dict[str, Any]:
+        """The selection as plain values: numbers, words, arrays, tuples, dictionaries, lists of these, and None.
+
+        What single points said is left out.
+        """
+        near = None if self.neighborhoods is None else vars(self.neighborhoods).items()
+        return {
+            **{name: getattr(self, name) for name in ("bandwidth", "interval", "method", "bound", "bandwidths", "scores")},
+            "status": self.status.name.lower(),
+            "minima": [asdict(minimum) for minimum in self.minima],
+            "neighborhoods": near and {name: told for name, told in near if not isinstance(told, np.ndarray)},
+            "remarks": [
+                vars(remark) | {"text": {"template": remark.text.template, "values": remark.text.values}}
+                for remark in self.remarks
+            ],
+            "details": {name: self.details[name] for name in _RECORDED if name in self.details},
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The selection that `as_record` tells of, with the same verdict and reasons.  What is None may be missing."""
+        near = record.get("neighborhoods")
+        return cls(
+            bandwidth=record["bandwidth"],
+            bandwidths=np.array(record["bandwidths"], dtype=float),
+            scores=np.array(record["scores"], dtype=float),
+            minima=tuple(Minimum(**told) for told in record["minima"]),
+            interval=record.get("interval"),
+            status=Status[record["status"].upper()],
+            method=record["method"],
+            bound=record.get("bound"),
+            neighborhoods=None if near is None else Neighborhoods(**near),
+            remarks=tuple(
+                Remark(**{**told, "text": Sentence(told["text"]["template"], **told["text"]["values"])})
+                for told in record["remarks"]
+            ),
+            details=dict(record["details"]),
+        )
 
     def meaning(self, minimum: Minimum) -> str:
         """What one of the minima is, in words."""

@@ -26,6 +26,7 @@ __all__ = [
     "check_sample",
     "check_values",
     "check_working_dim",
+    "is_missing",
 ]
 
 
@@ -173,15 +174,18 @@ def check_labels(y: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
     if y.dtype.kind in "mM":
         raise ValueError("Labels must be classes, such as 0, 1, 2 or words; times were given: bin them, or name them.")
     if y.dtype.kind in "OUS":
-        return y, np.array([not _is_missing(label) for label in y.tolist()])
+        return y, np.array([not _is_unlabeled(label) for label in y.tolist()])
     return y, y != -1 if y.dtype.kind != "u" else np.ones(n_points, dtype=bool)
 
 
-def _is_missing(label: Any) -> bool:
-    """None, NaN, pandas' NA and NaT, −1 as a number and as a word, and the empty word."""
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):
-        return True
-    return bool(label != label) or label in (-1, "-1", b"-1", "", b"")
+def is_missing(value: Any) -> bool:
+    """Whether it is None, NaN, or pandas' NA or NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def _is_unlabeled(label: Any) -> bool:
+    """Whether it is missing, −1 as a number or a word, or the empty word."""
+    return is_missing(label) or label in (-1, "-1", b"-1", "", b"")
 
 
 def check_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

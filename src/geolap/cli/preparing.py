@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..choices import RULES, VARIANTS, WITH_COORDINATES
+from ..choices import BY_CONSISTENCY, RULES, VARIANTS, WITH_COORDINATES
 from .options import Graph, Reading, Selecting
 from .running import Run
 
@@ -228,7 +228,7 @@ def tell_cost_of_map(
 
 
 def _worth_telling(run: Run, points: "np.ndarray", selecting: Selecting, metric: str) -> bool:
-    return len(points) >= _MANY and not run.quiet and selecting.method == "gc" and metric in WITH_COORDINATES
+    return len(points) >= _MANY and not run.quiet and selecting.method in BY_CONSISTENCY and metric in WITH_COORDINATES
 
 
 def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:

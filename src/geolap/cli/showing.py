@@ -1,7 +1,7 @@
 """Results as values for machines, and as lines and tables for people."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .running import Run, printable
@@ -21,8 +21,6 @@ __all__ = [
     "shown_studies",
 ]
 
-# What is told about neighborhoods.
-_NEIGHBORHOODS = ("effective", "spanning", "uneven", "growth", "likelihood", "vote", "share", "dimension", "resolved")
 # What is told about a graph.
 _GRAPH = ("bandwidth", "n_neighbors", "cutoff", "dropped_weight", "n_edges", "thinning_error")
 
@@ -33,22 +31,24 @@ def described_selection(run: Run, selection: "Selection | None") -> dict[str, An
         return None
     from ..kernel import convert_bandwidth
 
-    selection, near = _about_columns(run, selection), selection.neighborhoods
-    targets = ("gamma", "sigma", "heat_time")
+    selection = _about_columns(run, selection)
+    record, near = selection.as_record(), selection.neighborhoods
+    if near is not None:
+        record["neighborhoods"] |= {"dimension": near.dimension, "resolved": near.resolved}
     return {
-        **{name: getattr(selection, name) for name in ("bandwidth", "interval", "method")},
-        "status": selection.status.name.lower(),
+        **{name: record[name] for name in ("bandwidth", "interval", "method", "status")},
         "status_text": selection.status_text.named(run.named),
         "verdict": selection.verdict.name.lower(),
         "verdict_text": selection.verdict_text.named(run.named),
         "trusted": selection.trusted,
         "reasons": [{"kind": reason.kind, "text": reason.text.named(run.named)} for reason in selection.reasons],
-        "neighborhoods": None if near is None else {name: getattr(near, name) for name in _NEIGHBORHOODS},
+        **{name: record[name] for name in ("neighborhoods", "bound")},
         "working_dim": selection.details.get("working_dim"),
-        "bound": selection.bound,
-        "minima": [asdict(m) | {"selected": m.bandwidth == selection.bandwidth} for m in selection.minima],
-        "conversions": {name: convert_bandwidth(selection.bandwidth, target=name) for name in targets},
-        "curve": {"bandwidths": selection.bandwidths, "scores": selection.scores},
+        "minima": [told | {"selected": told["bandwidth"] == selection.bandwidth} for told in record["minima"]],
+        "conversions": {
+            name: convert_bandwidth(selection.bandwidth, target=name) for name in ("gamma", "sigma", "heat_time")
+        },
+        "curve": {name: record[name] for name in ("bandwidths", "scores")},
     }
 
 

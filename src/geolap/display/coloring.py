@@ -1,10 +1,11 @@
 """What colors the points of a map: labels given, or the density."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from ..validation import is_missing
 
 __all__ = ["NO_LABEL", "OTHER", "Coloring", "label_coloring", "relative_coloring"]
 
@@ -61,20 +62,16 @@ def _labels(labels: ArrayLike, n: int) -> np.ndarray:
         y = y.ravel()
     if y.shape != (n,):
         raise ValueError(f"There must be one label for each of the {n} points; shape {y.shape} was given: pass a column.")
-    if y.dtype.kind in "OU" and all(_is_missing(word) or _number(str(word)) is not None for word in y.tolist()):
-        y = np.array([np.nan if _is_missing(word) else _number(str(word)) for word in y.tolist()], dtype=float)
+    if y.dtype.kind in "OU" and all(is_missing(word) or _number(str(word)) is not None for word in y.tolist()):
+        y = np.array([np.nan if is_missing(word) else _number(str(word)) for word in y.tolist()], dtype=float)
     numbers = y.dtype.kind in "iuf"
     if numbers:
         y = np.where(np.isfinite(y), y, np.nan)
-    missing = np.array([_is_missing(label) for label in y.tolist()])
+    missing = np.array([is_missing(label) for label in y.tolist()])
     distinct = set(y[~missing].tolist())
     if numbers and (len(distinct) > _MOST_CATEGORIES or not all(float(value).is_integer() for value in distinct)):
         return y
     return np.array([None if gone else f"{v:g}" if numbers else str(v) for gone, v in zip(missing, y.tolist(), strict=True)])
-
-
-def _is_missing(label: Any) -> bool:
-    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
 
 
 def _number(label: str) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 from ..estimators.coordinates import IndependentCoordinates
 from ..selection import Selection
 
-__all__ = ["CHOICE", "Curve", "ToldCurve", "drawn_curve", "told_curves"]
+__all__ = ["CHOICE", "Curve", "ToldCurve", "drawn_curve", "not_local", "told_curves"]
 
 CHOICE = "#D55E00"  # the color of ε̂, from the palette of Okabe & Ito
 
@@ -42,12 +42,23 @@ def drawn_curve(selection: Selection) -> Curve:
     return Curve(x, y, chosen, low, high)
 
 
+def not_local(selection: Selection) -> tuple[float, float] | None:
+    """Where neighborhoods are no longer local, of the bandwidths that were searched."""
+    last = selection.bandwidths[-1]
+    return None if selection.bound is None or selection.bound >= last else (selection.bound, last)
+
+
 class ToldCurve(NamedTuple):
     """How much of every candidate (m,) some coordinates tell, and whether they are "chosen", "not enough" or "the first"."""
 
     name: str
     kind: str
     told: np.ndarray
+
+    @property
+    def words(self) -> str:
+        """Its name, and what is to be said of its coordinates."""
+        return self.name if self.kind == "the first" else f"{self.name}: {self.kind}"
 
 
 def told_curves(found: IndependentCoordinates) -> list[ToldCurve]:

@@ -14,7 +14,7 @@ from ..dimension import DimensionEstimate
 from ..graphs.health import GraphHealth
 from ..selection import Selection
 from ..selectors.comparison import COLUMNS, Comparison
-from .curve import CHOICE, drawn_curve
+from .curve import CHOICE, drawn_curve, not_local
 
 __all__ = ["comparison_card", "dimension_card", "health_card", "selection_card"]
 
@@ -113,8 +113,8 @@ def _sparkline(selection: Selection) -> str:
         return f'<rect x="{start}" y="0" width="{max(stop - start, 1):.1f}" height="{_BASE}" {look}/>'
 
     shapes = []
-    if selection.bound is not None and selection.bound < selection.bandwidths[-1]:
-        shapes.append(box(across(selection.bound), _WIDTH, 'fill="currentColor" opacity=".1"'))
+    if (beyond := not_local(selection)) is not None:
+        shapes.append(box(across(beyond[0]), _WIDTH, 'fill="currentColor" opacity=".1"'))
     if selection.interval is not None:
         low, high = selection.interval
         shapes.append(box(across(low), across(high), f'fill="{CHOICE}" opacity=".25"'))

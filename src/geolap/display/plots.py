@@ -43,7 +43,7 @@ from ..selection import Selection
 from ..selectors import BandwidthSelector
 from ..selectors.comparison import Comparison, compare_bandwidths
 from .coloring import NO_LABEL, OTHER, label_coloring
-from .curve import CHOICE, drawn_curve, told_curves
+from .curve import CHOICE, drawn_curve, not_local, told_curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,8 +124,8 @@ class SelectionDisplay(_Display):
         if selection.interval is not None:
             ax.axvspan(*selection.interval, color=CHOICE, alpha=0.15, lw=0, label=selection.interval_kind)
         _mark(ax, selection.bandwidth)
-        if selection.bound is not None and selection.bound < selection.bandwidths[-1]:
-            ax.axvspan(selection.bound, selection.bandwidths[-1], color=_ARTIFACT, alpha=0.2, lw=0, label="no longer local")
+        if (beyond := not_local(selection)) is not None:
+            ax.axvspan(*beyond, color=_ARTIFACT, alpha=0.2, lw=0, label="no longer local")
         for minimum in selection.minima:
             color = CHOICE if minimum.local else _ARTIFACT
             ax.plot(minimum.bandwidth, minimum.score, "o", ms=5, mfc="none", mec=color, mew=1.5, zorder=3)
@@ -474,12 +474,10 @@ class CoordinatesDisplay(_Display):
 
         found = self.independence
         number = np.arange(1, len(found.first_told) + 1)
-        for name, kind, told in told_curves(found):
-            if kind == "the first":
-                ax.plot(number, told, "s--", ms=4, color=_CURVE, lw=1.2, label=name)
-                continue
-            style: dict[str, Any] = {"color": CHOICE, "lw": 1.6} if kind == "chosen" else {"color": _ARTIFACT, "lw": 1.0}
-            ax.plot(number, told, "o-", ms=4, label=f"{name}: {kind}", **style)
+        looks = {"chosen": ("o-", CHOICE, 1.6), "not enough": ("o-", _ARTIFACT, 1.0), "the first": ("s--", _CURVE, 1.2)}
+        for curve in told_curves(found):
+            form, color, width = looks[curve.kind]
+            ax.plot(number, curve.told, form, ms=4, color=color, lw=width, label=curve.words)
         for k in found.chosen:
             ax.axvline(k + 1, color=CHOICE, lw=0.8, alpha=0.4)
         ax.set(ylim=(-0.15, 1.05), xlabel="candidate for a coordinate", ylabel="share that the map of these tells")

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import wraps
 from numbers import Integral
 from operator import attrgetter
-from typing import Any, ClassVar, Generic, Self, TypeGuard, TypeVar, cast
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -40,7 +40,6 @@ __all__ = [
     "NEIGHBORS",
     "GraphEstimator",
     "Read",
-    "by_consistency",
     "carriers",
     "check_landmarks",
     "distinct_rows",
@@ -423,12 +422,7 @@ def _told_in_words(data: Points) -> Iterator[None]:
 
 def near_alone(selection: Selection | None, n_points: int) -> bool:
     """Whether a map joins nearest neighbors alone, where nothing else says which pairs count: one ε̂ does not suit all."""
-    return by_consistency(selection) and not selection.even and n_points > 2 * NEIGHBORS
-
-
-def by_consistency(selection: Selection | None) -> TypeGuard[Selection]:
-    """Whether the bandwidth was chosen by geometric consistency."""
-    return selection is not None and selection.method in ("gc", "gc_inverse")
+    return selection is not None and selection.by_consistency and not selection.even and n_points > 2 * NEIGHBORS
 
 
 def nearest_among(built: BuiltGraph, rows: np.ndarray, others: np.ndarray) -> np.ndarray | None:

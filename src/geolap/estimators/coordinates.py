@@ -35,7 +35,7 @@ from sklearn.neighbors import NearestNeighbors
 from ..data.points import real_numbers
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import graph_components
-from ..laplacian import Matrix, row_entries, rows_of
+from ..laplacian import Matrix, neighbors_in, rows_of
 from ..local_pca import vote
 from ..selection import Selection
 from ..sentences import Sentence
@@ -244,7 +244,7 @@ class Choice:
         position = np.zeros(len(Y), dtype=int)
         position[inside] = np.arange(n)
         k = max(min(_NEIGHBORS, n - 1), 1)
-        self.near = position[_heaviest(graph.weights, inside[self.rows], k, components)]
+        self.near = position[_nearest(graph.weights, inside[self.rows], k, components)]
         self.missed = self._missing(self.values[self.near].mean(axis=1))
         smooth = self.missed <= _SMOOTH
         smooth[:1] = True
@@ -389,13 +389,13 @@ class Choice:
         return tuple(self.columns[positions].tolist())
 
 
-def _heaviest(W: Matrix, rows: np.ndarray, k: int, components: np.ndarray) -> np.ndarray:
+def _nearest(W: Matrix, rows: np.ndarray, k: int, components: np.ndarray) -> np.ndarray:
     """The k nearest neighbors (n, k) of some points in the graph; the point itself stands for those that it lacks."""
     near, some = np.repeat(rows[:, None], k, axis=1), rows_of(W, rows)
     for row, (own, i) in enumerate(zip(near, rows, strict=True)):
-        joined, weights = row_entries(some, row)
-        real = (joined != i) & (weights > 0) & (components[joined] == components[i])
-        joined, weights = joined[real], weights[real]
+        joined, weights = neighbors_in(some, row, i)
+        inside = components[joined] == components[i]
+        joined, weights = joined[inside], weights[inside]
         joined = joined[np.argpartition(-weights, k)[:k]] if len(joined) > k else joined
         own[: len(joined)] = joined
     return near

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from ..data.points import unit_above
-from ..laplacian import Matrix, row_entries
+from ..laplacian import Matrix, neighbors_in
 
 __all__ = ["Frames", "local_frames"]
 
@@ -58,11 +58,11 @@ def local_frames(X: np.ndarray, W: Matrix, rows: np.ndarray, intrinsic_dim: int,
     start, end, steps = [], [], []
     for first in range(0, len(rows), size):
         group = rows[first : first + size]
-        nearest = [_heaviest(W, i, i) for i in group]
+        nearest = [_by_weight(W, i, i) for i in group]
         wide = nearest
         if few:
             around = sparse.csr_array(W[group] @ W + W[group])
-            wide = [_heaviest(around, k, i) for k, i in enumerate(group)]
+            wide = [_by_weight(around, k, i) for k, i in enumerate(group)]
         V, II = _planes(X, group, *_padded(wide, group), intrinsic_dim)
         local = np.repeat(np.arange(len(group)), [min(len(near), n_neighbors) for near, _ in nearest])
         ends = np.concatenate([near[:n_neighbors] for near, _ in nearest])
@@ -79,11 +79,9 @@ def local_frames(X: np.ndarray, W: Matrix, rows: np.ndarray, intrinsic_dim: int,
     return frames
 
 
-def _heaviest(W: Matrix, row: int, point: int) -> tuple[np.ndarray, np.ndarray]:
+def _by_weight(W: Matrix, row: int, point: int) -> tuple[np.ndarray, np.ndarray]:
     """Neighbors of a point, which has a row of W, and their weights, the heaviest first."""
-    near, weights = row_entries(W, row)
-    real = (near != point) & (weights > 0)
-    near, weights = near[real], weights[real]
+    near, weights = neighbors_in(W, row, point)
     order = np.argsort(-weights, kind="stable")
     order = order[: np.searchsorted(-weights[order], -_LEAST_WEIGHT * weights.max(initial=0.0), side="right")]
     return near[order], weights[order]

@@ -20,12 +20,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from ..choices import BY_CONSISTENCY
 from ..data.distances import Distances
 from ..data.multiplicity import total_of, weights_at
 from ..data.points import Points, chunks_of, is_chunked
 from ..graphs.build import MOST_LANDMARKS, BuiltGraph, drawn_landmarks, one_of_each
 from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions, weights_of_graphs
-from ..selectors import METHODS, BandwidthSelector, GeometricConsistency
+from ..selectors import METHODS, BandwidthSelector, GeometricConsistency, selector_named
 from ..sentences import Sentence, warn_caller
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
 from .base import NEIGHBORS, GraphEstimator, Read, carriers, graph_parameters, in_chunks, nearest_among, piled
@@ -153,13 +154,13 @@ class _SmoothEstimator(GraphEstimator):
         """The graphs to weigh: one, unless it is left open which pairs count; both over landmarks, if they are asked for."""
         if self.n_neighbors != "auto":
             return [self._build(data, y, n_landmarks=self.n_landmarks, always=known)]
-        chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth == "gc"
+        chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth in BY_CONSISTENCY
         both = chosen and not self._says_which_pairs(data) and data.shape[0] > 2 * NEIGHBORS and not piled(data)
         if not both:
             return [replace(self, n_neighbors=None)._build(data, y, n_landmarks=self.n_landmarks, always=known)]
         bandwidth = self.bandwidth
-        if bandwidth == "gc" and data.shape[0] > _FEW_POINTS:
-            bandwidth = GeometricConsistency(n_sample=_EVALUATION_POINTS, random_state=self.random_state)
+        if isinstance(bandwidth, str) and data.shape[0] > _FEW_POINTS:
+            bandwidth = selector_named(bandwidth, n_sample=_EVALUATION_POINTS, random_state=self.random_state)
         pairs, near = (replace(self, bandwidth=bandwidth, n_neighbors=k) for k in (None, NEIGHBORS))
         if self.n_landmarks is None and not (isinstance(data, Distances) or data.on_gpu or is_chunked(data.given)):
             return [

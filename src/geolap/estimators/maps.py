@@ -27,7 +27,7 @@ from ..selectors import BandwidthSelector
 from ..sentences import Sentence, refusal, warn_caller
 from ..shown import Plotted
 from ..validation import check_choice, check_number
-from .base import GraphEstimator, Read, by_consistency, graph_parameters, in_chunks, piled
+from .base import GraphEstimator, Read, graph_parameters, in_chunks, piled
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
 
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
@@ -188,8 +188,10 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
 
     def _about_outliers(self, built: BuiltGraph, spectrum: Spectrum, data: Points) -> bool:
         """Whether half of the coordinates are about a few points, of a graph that was chosen by default."""
-        chosen = self._undecided(data, built.landmarks is not None) and by_consistency(built.selection)
-        if not chosen or self.disconnected == "separate" or len(data) <= max(2 * _EQUAL, _FEWEST):
+        undecided, selection = self._undecided(data, built.landmarks is not None), built.selection
+        if not undecided or selection is None or not selection.by_consistency:
+            return False
+        if self.disconnected == "separate" or len(data) <= max(2 * _EQUAL, _FEWEST):
             return False
         return bool(np.mean(_held_by_few(spectrum.vectors[:, 1:]) > _HALF) >= _HALF) and not piled(data)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
+from ...data.points import Points
 from ...estimators.base import NEIGHBORS, graph_in_words
 from ...estimators.clusters import LaplacianClustering
 from ..coloring import Coloring, label_coloring
@@ -38,7 +39,7 @@ class Clusters:
     on_the_map: bool
 
 
-def clusters_of(points: np.ndarray, maps: Maps, seed: int, found: LaplacianClustering | None = None) -> Clusters:
+def clusters_of(points: Points, maps: Maps, seed: int, found: LaplacianClustering | None = None) -> Clusters:
     """What was found, or is by default, on the map at ε̂ or, where that has parts, on principal axes."""
     n = len(points)
     n_neighbors = None
@@ -55,7 +56,7 @@ def clusters_of(points: np.ndarray, maps: Maps, seed: int, found: LaplacianClust
         rows = np.sort(np.random.default_rng(seed).permutation(n)[:DRAWN])
         axes = min(2, points.shape[1])
         places = np.zeros((n, 2))
-        places[:, :axes] = PCA(axes, svd_solver="full").fit_transform(points)
+        places[:, :axes] = PCA(axes, svd_solver="full").fit_transform(points.host)
         center, sides = panel(places[rows])
         view = MapView(1.0, found.bandwidth_, rows, places[rows], center, sides)
     return Clusters(

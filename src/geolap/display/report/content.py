@@ -134,12 +134,16 @@ class ReportContent:
         return *facts, ("gamma in scikit-learn", f"{convert_bandwidth(selection.bandwidth, target='gamma'):.4g}")
 
     @property
+    def answered(self) -> list[tuple[str, float, tuple[float, float]]]:
+        """Name, bandwidth and range of each other rule that answered; where it tells no range, one of no width."""
+        return [(r.method, r.bandwidth, r.interval or (r.bandwidth, r.bandwidth)) for r in self.rivals if r.bandwidth]
+
+    @property
     def agreement(self) -> str | None:
         """What to conclude from the other rules, in words; None if none answered."""
-        told = [(rival.method, rival.bandwidth) for rival in self.rivals if rival.bandwidth is not None]
-        if not told:
+        ratios = {method: bandwidth / self.selection.bandwidth for method, bandwidth, _ in self.answered}
+        if not ratios:
             return None
-        ratios = {method: bandwidth / self.selection.bandwidth for method, bandwidth in told}
         alike = [name for name, ratio in ratios.items() if 1 / _ALIKE <= ratio <= _ALIKE]
         smaller = [name for name, ratio in ratios.items() if ratio < 1 / _ALIKE]
         larger = [name for name, ratio in ratios.items() if ratio > _ALIKE]
@@ -153,17 +157,12 @@ class ReportContent:
         return " ".join(parts)
 
     @property
-    def geometric(self) -> bool:
-        """Whether the bandwidth was chosen by geometric consistency."""
-        return self.selection.method in ("gc", "gc_inverse")
-
-    @property
-    def vote(self) -> tuple[int, float]:
-        """The dimension at the bandwidth next to ε̂ and the share of votes for it; 0 where nothing is known."""
+    def vote(self) -> int:
+        """The dimension at the bandwidth next to ε̂; 0 where nothing is known."""
         if self.dimension is None:
-            return 0, 0.0
+            return 0
         at = np.abs(np.log(self.dimension.bandwidths / self.selection.bandwidth)).argmin()
-        return int(self.dimension.votes[at]), float(self.dimension.shares[at])
+        return int(self.dimension.votes[at])
 
     @property
     def range_of_scales(self) -> tuple[float, float] | None:
@@ -209,9 +208,9 @@ def content_of(
             scales = np.geomspace(scales[0], scales[-1], _MOST_SCALES)
         begin("report: dimension")
         dimension = _dimension(points, scales, seed, remarks)
-        maps = map_views(points.host, selection, seed)
+        maps = map_views(points, selection, seed)
         begin("report: clusters")
-        clusters = _clusters(points.host, maps, seed, clustering, remarks)
+        clusters = _clusters(points, maps, seed, clustering, remarks)
         begin("report: graph")
         asked_at = [rival.bandwidth for rival in rivals if rival.bandwidth is not None]
         n_counted = _FEW_COUNTED if n > _MANY else _COUNTED
@@ -256,7 +255,7 @@ def _dimension(points: Points, scales: np.ndarray, seed: int, remarks: dict[str,
 
 
 def _clusters(
-    points: np.ndarray, maps: Maps, seed: int, given: LaplacianClustering | None, remarks: dict[str, str]
+    points: Points, maps: Maps, seed: int, given: LaplacianClustering | None, remarks: dict[str, str]
 ) -> Clusters | None:
     if given is None and len(points) > MOST_OF_NEIGHBORS:
         remarks["clusters"] = (

@@ -16,7 +16,7 @@ from ...data.multiplicity import standard_error
 from ...estimators.coordinates import IndependentCoordinates
 from ...selection import Selection
 from ..coloring import NO_LABEL, OTHER, Coloring
-from ..curve import drawn_curve, told_curves
+from ..curve import drawn_curve, not_local, told_curves
 from .content import ReportContent
 from .maps import MapView
 
@@ -68,8 +68,7 @@ _AXIS = {
 def selection_figure(content: ReportContent) -> Figure:
     """D(ε) with its minima, interval and bound, and below it the bandwidths of the rivals."""
     selection, curve = content.selection, drawn_curve(content.selection)
-    rivals = [rival for rival in content.rivals if rival.bandwidth is not None]
-    data = []
+    rivals, data = content.answered, []
     error = _standard_error(selection)
     if error is not None:
         error = error[np.isfinite(selection.scores)]
@@ -93,19 +92,19 @@ def selection_figure(content: ReportContent) -> Figure:
     bottom = low - room if low < 0 or low > 2 * room else 0.0
     layout = _layout(content, height, title, domain=[gap, 1.0], range=[bottom, high + room])
     if rivals:
-        middle = [rival.bandwidth for rival in rivals]
-        ends = np.array([rival.interval or (rival.bandwidth, rival.bandwidth) for rival in rivals])
+        methods, middle, intervals = zip(*rivals, strict=True)
+        ends = np.array(intervals)
         bars = {"type": "data", "symmetric": False, "color": "@rival", "thickness": 1.5, "width": 4}
         bars |= {"array": _numbers(ends[:, 1] - middle), "arrayminus": _numbers(middle - ends[:, 0])}
         look = {"yaxis": "y2", "marker": {"color": "@rival", "size": 9, "symbol": "diamond"}, "error_x": bars}
-        names, hover = [_text(rival.method) for rival in rivals], _told("%{customdata}: ε̂ = %{x:.4g}")
+        names, hover = [_text(method) for method in methods], _told("%{customdata}: ε̂ = %{x:.4g}")
         data.append(_scatter("markers", middle, range(len(rivals)), **look, customdata=names, hovertemplate=hover))
         _add_panel(
             layout,
             domain=[0.0, gap - 40 / (height - 60)],
             range=[len(rivals) - 0.4, -0.6],
             tickvals=list(range(len(rivals))),
-            ticktext=[_text(rival.method, 11) for rival in rivals],
+            ticktext=[_text(method, 11) for method in methods],
         )
     return _marked(data, layout, selection, interval=True, bound=True)
 
@@ -132,7 +131,7 @@ def health_figure(content: ReportContent) -> Figure:
 
 def dimension_figure(content: ReportContent) -> Figure:
     """Mean local singular values against ε, those of the tangent directions in color, and the vote at each ε."""
-    curve, (dimension, _) = content.dimension, content.vote
+    curve, dimension = content.dimension, content.vote
     assert curve is not None
     data = []
     for k, values in enumerate(curve.singular_values.T[:_MOST_SINGULAR_VALUES]):
@@ -166,12 +165,12 @@ def coordinates_figure(found: IndependentCoordinates) -> Figure:
     """How much of every candidate the chosen coordinates tell, those that were not enough, and as many of the first."""
     data = []
     number = range(1, len(found.first_told) + 1)
-    for name, kind, told in told_curves(found):
-        color = {"chosen": "@choice", "the first": "@curve"}.get(kind, "@artifact")
-        line = {"color": color, "width": 2.5, "dash": "dash" if kind == "the first" else "solid"}
-        hover = _told(f"{name}: {kind}" if kind != name else name, "%{y:.0%} of candidate %{x}")
+    for curve in told_curves(found):
+        color = {"chosen": "@choice", "the first": "@curve"}.get(curve.kind, "@artifact")
+        line = {"color": color, "width": 2.5, "dash": "dash" if curve.kind == "the first" else "solid"}
+        hover = _told(curve.words, "%{y:.0%} of candidate %{x}")
         marker = {"color": color, "size": 6}
-        data.append(_scatter("lines+markers", number, told, line=line, marker=marker, hovertemplate=hover))
+        data.append(_scatter("lines+markers", number, curve.told, line=line, marker=marker, hovertemplate=hover))
     marks = {"type": "line", "y0": 0, "y1": 1, "xref": "x", "yref": "y domain"}
     dotted = {"color": "@choice", "width": 1, "dash": "dot"}
     shapes = [marks | {"x0": int(k) + 1, "x1": int(k) + 1, "line": dotted} for k in found.chosen]
@@ -301,7 +300,7 @@ def _told(*lines: str) -> str:
 
 def _layout(content: ReportContent, height: int, title: str, **yaxis: Any) -> dict[str, Any]:
     selection = content.selection
-    rivals = [rival.bandwidth for rival in content.rivals if rival.bandwidth is not None]
+    rivals = [bandwidth for _, bandwidth, _ in content.answered]
     low = float(min([selection.bandwidths[0], *rivals])) / 1.06
     high = float(max([selection.bandwidths[-1], *rivals])) * 1.06
     ticks = _ticks(low, high)
@@ -336,11 +335,11 @@ def _marked(
     data: list[dict], layout: dict[str, Any], selection: Selection, *, interval: bool = False, bound: bool = False
 ) -> Figure:
     """The figure with ε̂ in every panel, its interval, and where neighborhoods are no longer local."""
-    at, top = float(selection.bandwidth), selection.bandwidths[-1]
+    at = float(selection.bandwidth)
     shapes = layout["shapes"] = []
     for ref in ("y domain", "y2 domain") if "yaxis2" in layout else ("y domain",):
-        if bound and selection.bound is not None and selection.bound < top:
-            shapes.append(_rectangle((selection.bound, top * 10), ref, "@beyond"))
+        if bound and (beyond := not_local(selection)) is not None:
+            shapes.append(_rectangle((beyond[0], 10 * beyond[1]), ref, "@beyond"))
         if interval and selection.interval is not None:
             shapes.append(_rectangle(selection.interval, ref, "@interval"))
         line = {"color": "@choice", "width": 1.5}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
+from ...data.points import Points
 from ...estimators.base import DENSITY, NEAREST, NEIGHBORS, near_alone
 from ...estimators.coordinates import Choice, IndependentCoordinates, known_dimension
 from ...estimators.maps import LaplacianEigenmap
@@ -129,7 +130,7 @@ class Maps:
         return next((view for view in self.views if view.factor == 1.0), None)
 
 
-def map_views(points: np.ndarray, selection: Selection, seed: int) -> Maps:
+def map_views(points: Points, selection: Selection, seed: int) -> Maps:
     """Maps of the graph that `geolap.LaplacianEigenmap` builds by default, or over landmarks where that would take long."""
     n = len(points)
     wanted = near_alone(selection, n)
@@ -188,7 +189,7 @@ def map_views(points: np.ndarray, selection: Selection, seed: int) -> Maps:
     )
 
 
-def _fitted(points: np.ndarray, bandwidth: float | str, graph: dict[str, Any], seed: int) -> LaplacianEigenmap:
+def _fitted(points: Points, bandwidth: float | str, graph: dict[str, Any], seed: int) -> LaplacianEigenmap:
     sparse = "neighbors" in graph and len(points) > DRAWN
     model = LaplacianEigenmap(
         min(_CANDIDATES, len(points) - 1),
@@ -205,7 +206,7 @@ def _fitted(points: np.ndarray, bandwidth: float | str, graph: dict[str, Any], s
         return model.fit(points)
 
 
-def _neighbors_of(points: np.ndarray) -> dict[str, Any]:
+def _neighbors_of(points: Points) -> dict[str, Any]:
     """The default graph of nearest neighbors as parameters, searched once for all maps and clusters."""
     return {
         "n_neighbors": None,
@@ -241,9 +242,7 @@ def _which_graph(selection: Selection, near: bool, wanted: bool) -> str:
         return f"The graph joins all pairs of landmarks, although {why}."
     if selection.even:
         return "The graph joins all pairs: one ε̂ resolves the geometry everywhere."
-    return "The graph joins all pairs" + (
-        ": there are few points." if selection.method.startswith("gc") else ", at the rule's ε̂."
-    )
+    return "The graph joins all pairs" + (": there are few points." if selection.by_consistency else ", at the rule's ε̂.")
 
 
 def _density(model: LaplacianEigenmap, n: int) -> Coloring | None:

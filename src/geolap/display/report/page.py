@@ -22,7 +22,7 @@ import numpy as np
 
 from ...runtime.libraries import needed
 from ..coloring import Coloring
-from ..curve import told_curves
+from ..curve import not_local, told_curves
 from .advice import Snippet
 from .content import ReportContent
 from .figures import (
@@ -96,7 +96,7 @@ def _head(content: ReportContent) -> str:
     before, number, after = map(escape, content.answer)
     lead = (
         "There the geometry that the graph implies agrees best with the one in which the data was measured."
-        if content.geometric
+        if content.selection.by_consistency
         else f"Chosen by the rule {escape(selection.method)}."
     )
     cells = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(value)}</dd></div>" for term, value in content.facts)
@@ -112,7 +112,7 @@ def _why(content: ReportContent) -> Section:
     text = (
         "The score is the distortion: how far the metric of the graph is from that of the data, on average over evaluation "
         "points, with its standard error. The lower the better."
-        if content.geometric
+        if content.selection.by_consistency
         else "The score is what the rule minimizes."
     )
     key = [("line", "@curve", "score"), ("line", "@choice", f"ε̂ = {selection.bandwidth:.4g}")]
@@ -120,11 +120,11 @@ def _why(content: ReportContent) -> Section:
         key.append(("box", "@interval", f"{selection.interval_kind} {_range(selection.interval)}"))
     if any(m.local for m in selection.minima):
         key.append(("ring", "@choice", "minimum"))
-    if selection.bound is not None and selection.bound < selection.bandwidths[-1]:
+    if not_local(selection) is not None:
         key.append(("box", "@beyond", "neighborhoods no longer local"))
     if any(not m.local for m in selection.minima):
         key.append(("x", "@artifact", "artifact: the scale of the whole data set"))
-    if any(rival.bandwidth is not None for rival in content.rivals):
+    if content.answered:
         key.append(("diamond", "@rival", "other rules, with their ranges"))
     minima = {
         "minimum at ε": _cells((m.bandwidth for m in selection.minima), ".4g"),
@@ -186,9 +186,8 @@ def _graph(content: ReportContent) -> Section:
 
 def _maps(content: ReportContent) -> Section:
     title, maps = "What the map looks like", content.maps
-    left_out = _remark(maps.remark)
     if not maps.views:
-        return (_section("maps", title, "", left_out), {}) if left_out else ("", {})
+        return _left_out("maps", title, maps.remark)
     names = {f"map{k}": f"{_FACTORS[view.factor]} = {view.bandwidth:.4g}" for k, view in enumerate(maps.views)}
     views = dict(zip(names, maps.views, strict=True))
     if maps.paper is not None:
@@ -221,15 +220,14 @@ def _maps(content: ReportContent) -> Section:
     }
     many = " two" if maps.paper is not None else ""
     drawn = f'{_color_key(content.coloring)}<div class="maps{many}">{"".join(figures)}</div>'
-    parts = drawn, _remark(content.remarks.get("outliers")), left_out, _numbers(_table(columns))
+    parts = drawn, _remark(content.remarks.get("outliers")), _remark(maps.remark), _numbers(_table(columns))
     return _section("maps", title, text, *parts), charts
 
 
 def _clusters(content: ReportContent) -> Section:
     title, clusters = "Which clusters there are", content.clusters
     if clusters is None:
-        left_out = _remark(content.remarks.get("clusters"))
-        return (_section("clusters", title, "", left_out), {}) if left_out else ("", {})
+        return _left_out("clusters", title, content.remarks.get("clusters"))
     found = clusters.found
     sizes = np.bincount(found.labels_)
     many = f"{len(sizes)} clusters" if len(sizes) > 1 else "One cluster"
@@ -261,10 +259,10 @@ def _coordinates(content: ReportContent) -> Section:
     figure, key = coordinates_figure(found), []
     marks = {"chosen": ("line", "@choice"), "not enough": ("line", "@artifact"), "the first": ("dash", "@curve")}
     columns = {"candidate": _cells(range(1, len(found.first_told) + 1), "d")}
-    for name, kind, told in told_curves(found):
-        first, shares = kind == "the first", (None if np.isnan(share) else share for share in told)
-        key.append((*marks[kind], name if first else f"{name}: {kind}"))
-        columns[name if first else f"{name} ({kind})"] = _cells(shares, ".0%", missing="left out")
+    for curve in told_curves(found):
+        key.append((*marks[curve.kind], curve.words))
+        shares = (None if np.isnan(share) else share for share in curve.told)
+        columns[curve.words] = _cells(shares, ".0%", missing="left out")
     drawn = _figure("coordinates0", "How much of every candidate the chosen coordinates tell.", key, figure)
     parts = _list(found.reasons), drawn, _numbers(_table(columns))
     return _section("coordinates", "Which coordinates", text, *parts), {"coordinates0": figure}
@@ -308,7 +306,7 @@ def _dimension(content: ReportContent) -> Section:
         **{f"σ{k + 1}": _cells(values, ".4g") for k, values in enumerate(curve.singular_values.T[:8])},
     }
     figure = dimension_figure(content)
-    words = f"Local singular values against bandwidth; most points vote for {content.vote[0]} at the chosen one."
+    words = f"Local singular values against bandwidth; most points vote for {content.vote} at the chosen one."
     parts = _figure("dimensions", words, key, figure), _remark(content.remarks.get("dimension")), _numbers(_table(columns))
     return _section("dimension", "How many dimensions", text, *parts), {"dimensions": figure}
 
@@ -342,6 +340,11 @@ def _foot(content: ReportContent, version: str) -> str:
 def _section(name: str, title: str, text: str, *parts: str) -> str:
     paragraph = f"<p>{text}</p>" if text else ""
     return f'<section id="{name}"><h2>{title}</h2>{paragraph}{"".join(parts)}</section>'
+
+
+def _left_out(name: str, title: str, why: str | None) -> Section:
+    """In the place of what is not there, the reason, if there is one."""
+    return (_section(name, title, "", _remark(why)) if why else ""), {}
 
 
 def _list(sentences: Iterable[str]) -> str:
