@@ -107,7 +107,7 @@ class Status(Told):
     )
     NO_LIMIT = Sentence(
         "The singular values never turn on one side, so the range of scales has no limit there; the end of the searched "
-        "range stands in for it. Try another K."
+        "range is used instead. Try another {max_dim}."
     )
     RULE = Sentence("A rule of thumb: it minimizes nothing, so nothing says how good it is.")
 
