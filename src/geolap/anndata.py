@@ -357,7 +357,7 @@ def _fitted(
     known = kind().get_params()
     unknown = sorted(set(params) - set(known))
     if unknown:
-        raise TypeError(f"{what} takes the parameters {', '.join(known)}; {', '.join(unknown)} was given: leave it out.")
+        raise TypeError(f"{what} takes the parameters {', '.join(known)}; {', '.join(unknown)} was given: remove it.")
     X, weights, origin = points
     joined = {} if neighbors_key is None else {"neighbors": _distances(adata, neighbors_key)}
     model = kind(**own, **(params | joined)).fit(X, sample_weight=weights)
@@ -384,7 +384,7 @@ def _representation(
     if use_rep != "X" and use_rep not in adata.obsm:
         raise ValueError(
             f"use_rep must be 'X' or a key of adata.obsm ({', '.join(adata.obsm) or 'empty'}); {use_rep!r} was given: "
-            "choose one of them, or compute it first."
+            "choose one of these, or compute it first."
         )
     known = points_of(adata.X if use_rep == "X" else adata.obsm[use_rep])
     points = known.given if isinstance(known, Distances) else known.host  # sparse counts stay sparse

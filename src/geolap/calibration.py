@@ -79,20 +79,20 @@ class Calibration:
         """The factor in words."""
         if self.standard_error > 0 and not self.told:
             return Sentence(
-                "How far a walk on the graph gets differs so much from point to point (few points or distant outliers do "
-                "that) that nothing tells what to divide the Laplacian by: its eigenvalues are those of the graph."
+                "The calibration factor varies too much between points to be estimated (too few points, or distant "
+                "outliers); eigenvalues are left uncalibrated."
             )
         if not self.told:
             return Sentence(
-                "No number of directions stands out for most points ({share:.0%} agree), so there is no length to calibrate "
-                "the Laplacian by: its eigenvalues are those of the graph.",
+                "The points do not agree on a number of directions ({share:.0%} agree), so there is no length to calibrate "
+                "by; eigenvalues are left uncalibrated.",
                 share=self.share,
             )
         if self.noisy:
             return Sentence(
                 "The neighbors of most points reach no farther than the noise: only {near:.0%} of the points see {d} "
-                "directions among them. Eigenvalues are divided by {c:.2f} ± {error:.2f}, measured over many steps, and may "
-                "still be off: use more neighbors, or all pairs.",
+                "directions among them. Eigenvalues are divided by {c:.2f} ± {error:.2f}, measured over many steps, and "
+                "may still be off: use more neighbors, or all pairs.",
                 near=self.share_near,
                 d=self.dimension,
                 c=self.factor,
@@ -100,7 +100,7 @@ class Calibration:
             )
         return Sentence(
             "A walk on the graph goes {c:.3f} ± {error:.3f} times as far as diffusion on the data, in {d} directions (mean "
-            "square): the Laplacian is divided by that.",
+            "square): the Laplacian is divided by this factor.",
             c=self.factor,
             error=self.standard_error,
             d=self.dimension,

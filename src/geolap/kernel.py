@@ -66,8 +66,8 @@ def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "b
     for name in (source, target):
         if not isinstance(name, str) or name not in CONVENTIONS:
             raise ValueError(
-                f"A bandwidth convention must be one of {', '.join(CONVENTIONS)}; {name!r} was given: "
-                "choose the one whose formula the other program documents."
+                f"A bandwidth convention must be one of {', '.join(CONVENTIONS)}; {name!r} was given: choose the one whose "
+                "formula the other program documents."
             )
     try:
         value = np.asarray(value, dtype=float)

@@ -108,7 +108,7 @@ class Neighborhoods:
         """How many neighbors there are, in words; a point counts among its own."""
         numbers = self._numbers()
         if numbers["effective"] == "1":
-            return Sentence("A typical point has no effective neighbor but itself, so nothing spans its tangent plane.")
+            return Sentence("A typical point has no effective neighbor except itself, so nothing spans its tangent plane.")
         span = "spans" if numbers["spanning"] == "1" else "span"
         return Sentence(
             "A typical point has {effective} effective neighbors, of which {spanning} {span} the tangent plane.",
@@ -119,7 +119,7 @@ class Neighborhoods:
     def explain_dimension(self) -> Sentence:
         """The dimension in words, and why."""
         if not self.resolved:
-            beginning = "With so few neighbors the dimension cannot be told: the"
+            beginning = "With so few neighbors the dimension cannot be determined: the"
         elif self.dimension is None:
             beginning = "Estimates of the dimension disagree: {share} of the points vote for {vote}, the"
         else:

@@ -139,8 +139,8 @@ def regional_scale(
     check_choice("rule", rule, ("first", "global"))
     if not points.whole:
         raise ValueError(
-            "Regions are compared over all pairs; only those of the nearest points are known or stored here: use a number "
-            "of neighbors as local_scale, or fewer points."
+            "Regions are compared over all pairs; only distances to the nearest points are known here: use a number of "
+            "neighbors as local_scale, or fewer points."
         )
     random_state = check_random_state(random_state)
     sample = check_n_sample(n_sample, len(points), random_state)

@@ -43,28 +43,28 @@ class Verdict(Told):
     )
     NEAREST_NEIGHBORS = Sentence(
         "The scale of nearest neighbors: good for kernels and labels, but maps, lengths, dimension and eigenvalues are not "
-        "resolved. For a map, join nearest neighbors ({n_neighbors=10}) with a bandwidth that varies ({local_scale=7})."
+        "resolved. For a map, use nearest neighbors ({n_neighbors=10}) and a bandwidth that varies ({local_scale=7})."
     )
     NOT_FOUND = Sentence("Not found: nothing indicates that this bandwidth suits the data.")
 
 
 # The verdict where nearest neighbors are joined already.
 _JOINED = Sentence(
-    "The scale of nearest neighbors, which the graph joins: good for maps, clusters, kernels and labels, but lengths, "
+    "The scale of nearest neighbors, which the graph uses: good for maps, clusters, kernels and labels, but lengths, "
     "dimension and eigenvalues are not resolved."
 )
 
 # The verdict on so few points that there are not the neighbors to join.
 _OF_FEW = Sentence(
     "The scale of nearest neighbors: good for kernels and labels, but maps, lengths, dimension and eigenvalues are not "
-    "resolved. Of so few points no graph shows more."
+    "resolved. With so few points no graph shows more."
 )
 _FEW_POINTS = 20
 
 # The verdict beyond the bound on locality, where only rules that do not search within it end.
 _WHOLE = Sentence(
-    "Not found: at this bandwidth neighborhoods hold more than a fifth of the points, which is the scale of the whole data "
-    "set. Give a smaller bandwidth, or let geometric consistency (gc) choose."
+    "Not found: at this bandwidth neighborhoods contain more than a fifth of the points, which is the scale of the whole "
+    "data set. Set a smaller bandwidth, or let geometric consistency (gc) choose."
 )
 
 # What a flat curve says where all points were evaluated: there are no more to ask.
@@ -79,12 +79,12 @@ class Status(Told):
 
     INTERIOR = Sentence("A clear minimum inside the searched range.")
     SEVERAL = Sentence(
-        "Several minima are nearly as good: the choice between them is close, and the data may have more than one scale. "
-        "Look at all of them."
+        "Several minima are nearly equally good: the choice is close, and the data may have more than one scale. Look at "
+        "all of them."
     )
     LOWER_ELSEWHERE = Sentence(
-        "A clear minimum, but the curve is lower still at an end of the searched range, where nothing turns. Look at the "
-        "curve; a larger {max_share} looks further."
+        "A clear minimum, but the curve is even lower at an end of the searched range, without a minimum there. Look at "
+        "the curve; a larger {max_share} extends the search."
     )
     FLAT = Sentence(
         "The curve is flat: no bandwidth is better than its neighbors by more than the noise of the evaluation points. "
@@ -98,18 +98,18 @@ class Status(Told):
         "The minimum is at the bound on locality: the curve turns just beyond it, where neighborhoods are no longer small."
     )
     UPPER_END = Sentence(
-        "The curve falls toward the upper end of the range: no minimum below the bound on locality. A larger "
-        "{max_share} searches further, but what it finds is rarely local."
+        "The curve falls toward the upper end of the range: no minimum below the bound on locality. A larger {max_share} "
+        "extends the search, but what it finds is rarely local."
     )
     FALLS_APART = Sentence(
         "The graph falls apart at this bandwidth: more than a tenth of the evaluation points have no neighbor. Use a larger "
         "minimum, remove outliers, or let the bandwidth vary from place to place."
     )
     NO_LIMIT = Sentence(
-        "The singular values never turn on one side, so the range of scales has no limit there; the end of the searched "
+        "The singular values do not turn on one side, so the range of scales has no limit there; the end of the searched "
         "range is used instead. Try another {max_dim}."
     )
-    RULE = Sentence("A rule of thumb: it minimizes nothing, so nothing says how good it is.")
+    RULE = Sentence("A rule of thumb: it minimizes nothing, so there is no measure of its quality.")
 
 
 # Where the search ended at a minimum.
@@ -280,7 +280,7 @@ class Selection(Plotted, Paged, Carded):
         score = float(np.interp(np.log(self.bandwidth), np.log(self.bandwidths), self.scores))
         if score > _DISTORTED * compared**0.5:
             text = Sentence(
-                "The metric of the Laplacian and that of the data still differ by {score:.0%}, on average.", score=score
+                "On average, the metric of the Laplacian still differs from that of the data by {score:.0%}.", score=score
             )
             yield Remark("distortion", text)
 
@@ -288,8 +288,8 @@ class Selection(Plotted, Paged, Carded):
         share = self.details.get("negative_share", 0.0)
         if share >= _NEGATIVE:
             text = Sentence(
-                "No points have exactly these distances: {share:.0%} of the eigenvalues of their inner products, by size, "
-                "are negative. Tangent planes are spanned by what is left.",
+                "These are not distances between points: {share:.0%} of the eigenvalues of their inner products, by size, "
+                "are negative. Tangent planes use only the positive part.",
                 share=share,
             )
             yield Remark("distances", text)

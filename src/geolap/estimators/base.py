@@ -228,8 +228,8 @@ class GraphEstimator(Spoken, BaseEstimator):
         wrong = ", ".join(f"{{{name}}}" for name, here in given.items() if here)
         if wrong:
             raise refusal(
-                "A dask array or a large file stays where it is: landmarks, joined with all others in reach at a "
-                f"bandwidth that is given or chosen by gc, carry the graph; {wrong} was given: leave it out, or pass "
+                "A dask array or a large file is not loaded: the graph is built on landmarks, joined with all others "
+                f"within reach at a bandwidth that is given or chosen by gc; {wrong} was given: leave it out, or pass "
                 "X.compute() or np.array(X) if that fits in memory."
             )
 
@@ -308,9 +308,8 @@ class GraphEstimator(Spoken, BaseEstimator):
         if spec.n_edges == "auto" and built.thinning is not None and built.thinning.error > _MUCH_ERROR:
             warn_caller(
                 Sentence(
-                    "A thinned graph should have the eigenvalues of all pairs to a few percent; with {edges:.0f} edges "
-                    "of a point, as many as are stored, they may be off by {error:.0%}: set {n_landmarks}, or a "
-                    "smaller bandwidth.",
+                    "Eigenvalues of a thinned graph should match those of all pairs to a few percent; with at most "
+                    "{edges:.0f} edges per point they may be off by {error:.0%}: set {n_landmarks}, or a smaller bandwidth.",
                     edges=built.thinning.n_edges,
                     error=built.thinning.error,
                 )
@@ -404,8 +403,8 @@ def _told_in_words(data: Points) -> Iterator[None]:
             raise
         raise MemoryError(
             Sentence(
-                "A graph on a GPU needs memory there in addition to the points; that of {n} points finds too little "
-                "({error}): set {n_neighbors} or {n_landmarks}, free its memory, or pass the points as a NumPy array.",
+                "A graph on a GPU needs memory in addition to the points; there is not enough for {n} points ({error}): "
+                "set {n_neighbors} or {n_landmarks}, free memory there, or pass the points as a NumPy array.",
                 n=len(data),
                 error=str(error).partition(". ")[0],
             )
@@ -460,7 +459,7 @@ def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) ->
     scaled = "" if graph.scale is None else ", with local scales,"
     selection = estimator._built.selection
     if selection is not None and selection.bandwidth != graph.bandwidth:
-        scaled = ", with equal weights, because at that bandwidth the map would be about a few outliers,"
+        scaled = ", with equal weights, because at that bandwidth outliers would dominate the map,"
     if k is not None:
         joined = f"each point with its {k} nearest neighbors{scaled}"
     elif estimator.cutoff_ is not None:
@@ -468,7 +467,7 @@ def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) ->
     elif sparse.issparse(graph.weights):
         joined = f"the pairs whose distances are given{scaled}"
     else:
-        weighing = "" if n == 1 else " whose weight is above rounding"
+        weighing = "" if n == 1 else " whose weight exceeds rounding"
         joined = f"all pairs{'' if landmarks is None else f' of {len(landmarks)} landmarks'}{weighing}{scaled}"
     return f"The graph joins {joined} and {'is connected' if n == 1 else f'has {n} components'}."
 

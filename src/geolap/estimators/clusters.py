@@ -87,19 +87,19 @@ _FIRST = 1e-6
 class ClusterStatus(Told):
     """How the number of clusters was found; the value is the `Sentence` to print."""
 
-    GIVEN = Sentence("The number of clusters is as given.")
-    STAND_OUT = Sentence("Clusters stand out: each hangs together far better than it hangs on the others.")
+    GIVEN = Sentence("The number of clusters was given.")
+    STAND_OUT = Sentence("Clusters stand out: each is connected far better inside than to the others.")
     NO_GAP = Sentence(
-        "No gap: the parts run into one another, as those of pure noise may, so that their number is a guess. Set "
-        "{n_clusters} to what the purpose needs."
+        "No gap: the parts run into each other, as in pure noise, so their number is a guess. Set {n_clusters} if you know "
+        "it."
     )
     MORE = Sentence(
-        "More parts than {max_clusters} are joined with no other: the largest clusters were made of them. Raise it, or set "
-        "{n_clusters}."
+        "More than {max_clusters} parts are disconnected from all others: the largest became the clusters. Raise it, or "
+        "set {n_clusters}."
     )
     ONE_PIECE = Sentence(
-        "One piece: no number of clusters stands out, and wherever the data is cut, the parts are still joined. Set "
-        "{n_clusters} to divide it all the same."
+        "One piece: no number of clusters stands out; however the data is cut, the parts remain connected. Set "
+        "{n_clusters} to divide it anyway."
     )
 
 
@@ -210,7 +210,7 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         n = data.shape[0]
         if self.n_clusters is not None and self.n_clusters > n:
             raise refusal(
-                "{n_clusters} must be at most the number of different points; {given} was given for {n}: lower it.",
+                "{n_clusters} must be at most the number of distinct points; {given} was given for {n}: lower it.",
                 given=self.n_clusters,
                 n=n,
             )

@@ -301,10 +301,10 @@ class Choice:
         best = min(steps, key=lambda step: (len(step.untold), len(step.coordinates))) if steps else None
         chosen = np.sort([*self.contrasts, *(best.coordinates if best else ())]).astype(int)
         if self.n_rough:
-            text = "{n} of them were left out: not even neighbors in the graph share their values."
+            text = "{n} candidates were left out: their values differ even between neighbors in the graph."
             reasons.append(Sentence(text, n=self.n_rough))
         if len(self.contrasts):
-            text = "{which} kept to tell components of the graph apart; the others are chosen for the largest component."
+            text = "{which} kept to separate components of the graph; the others are chosen for the largest component."
             reasons.append(Sentence(text, which=_numbered(self.contrasts)))
         reasons += _about_steps(steps, best, fixed=n_coordinates is not None)
         first = self._told(np.arange(len(best.coordinates))) if best else np.empty(0)
@@ -421,13 +421,13 @@ def _about_dimension(m: int, d: int, given: int | None, told: int | None, share:
     if given is not None:
         why = "as given"
     elif told is not None:
-        why = "as neighborhoods at the bandwidth tell"
+        why = "from neighborhoods at the bandwidth"
     elif share > _AGREE:
         why = f"the directions in which the map of all candidates extends for {share:.0%} of the points"
     else:
-        why = f"which is assumed: no more than {share:.0%} of the points agree on the directions in which the map extends"
+        why = f"assumed, because no more than {share:.0%} of the points agree on the directions in which the map extends"
     return Sentence(
-        "{m} candidates for coordinates of data of {d} {dimensions}, {why}.",
+        "{m} candidate coordinates for data of {d} {dimensions}, {why}.",
         m=m,
         d=d,
         dimensions="dimension" if d == 1 else "dimensions",
@@ -437,7 +437,7 @@ def _about_dimension(m: int, d: int, given: int | None, told: int | None, share:
 
 def _about_steps(steps: Sequence[CoordinateSet], best: CoordinateSet | None, *, fixed: bool) -> Iterator[Sentence]:
     if best is None:
-        yield Sentence("No candidate varies within the largest component: nothing could be chosen.")
+        yield Sentence("No candidate varies within the largest component: nothing was chosen.")
         return
     for step in steps:
         if step is not best and step.untold:
@@ -454,7 +454,7 @@ def _about_steps(steps: Sequence[CoordinateSet], best: CoordinateSet | None, *, 
         yield Sentence(text, which=which, untold=_about_untold(best), most=most)
     if others and best.lead > _EQUAL:
         yield Sentence(
-            "They keep {factor:.2g} times as much of the tangent planes as the next best, {others}, would.",
+            "They preserve {factor:.2g} times as much of the tangent planes as the next best, {others}.",
             factor=np.exp(min(best.lead, 20.0)),
             others=", ".join(others),
         )

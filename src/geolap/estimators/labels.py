@@ -178,8 +178,8 @@ class _SmoothEstimator(GraphEstimator):
             return np.arange(len(values))
         warn_caller(
             Sentence(
-                "Labeled points carry the graph, at most as many as there are landmarks; {n} are labeled: a sample of "
-                "{most} labels is used; raise {n_landmarks} to use more.",
+                "The graph needs labeled points among its landmarks, at most as many as landmarks; {n} points are labeled: "
+                "a sample of {most} labels is used; raise {n_landmarks} to use more.",
                 n=len(values),
                 most=most,
             )
@@ -435,7 +435,9 @@ def _classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         )
     if len(names) == len(labels) > _MANY_CLASSES:
         warn_caller(
-            Sentence("Each of the {n} classes has one labeled point: check that {labels|y} names classes.", n=len(names))
+            Sentence(
+                "Each of the {n} classes has only one labeled point: check that {labels|y} contains classes.", n=len(names)
+            )
         )
     return names, index
 
@@ -444,8 +446,8 @@ def _check_needs_no_classes(bandwidth: Any) -> None:
     rule = METHODS.get(bandwidth) if isinstance(bandwidth, str) else bandwidth
     if getattr(rule, "needs_labels", False):
         raise ValueError(
-            f"Numbers have no classes, which this choice of a bandwidth needs; bandwidth={bandwidth!r} was given: use one "
-            "that needs no labels, such as 'gc'."
+            f"Numbers have no classes, which this bandwidth rule needs; bandwidth={bandwidth!r} was given: use one that "
+            "needs no labels, such as 'gc'."
         )
 
 

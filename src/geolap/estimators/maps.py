@@ -244,7 +244,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         separate, n_components = self.disconnected == "separate", int(components.max()) + 1
         if n_components > _MOST_COMPONENTS and not separate:
             raise refusal(
-                "Coordinates are chosen in a graph of at most {most} components; this one has {n}: use a larger "
+                "Coordinates can be chosen in a graph of at most {most} components; this one has {n}: use a larger "
                 "bandwidth or more neighbors, remove outliers, or use {disconnected=separate}.",
                 most=_MOST_COMPONENTS,
                 n=n_components,
@@ -314,12 +314,12 @@ def _by_place(spectrum: Spectrum, points: np.ndarray) -> Spectrum:
 def _in_components(sizes: np.ndarray, useless: int, bandwidth: float) -> Sentence:
     return Sentence(
         "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): the first "
-        "{coordinates} them apart. Embed each on its own with {disconnected=separate}, use a larger bandwidth or more "
-        "neighbors, or remove outliers.",
+        "{coordinates} them. Map each separately with {disconnected=separate}, use a larger bandwidth or more neighbors, "
+        "or remove outliers.",
         bandwidth=bandwidth,
         n=len(sizes),
         shown=", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else ""),
-        coordinates="coordinate only tells" if useless == 1 else f"{useless} coordinates only tell",
+        coordinates="coordinate only separates" if useless == 1 else f"{useless} coordinates only separate",
     )
 
 
@@ -440,9 +440,9 @@ def _few_points(Y: np.ndarray) -> Sentence | None:
     if len(Y) < _FEWEST or not len(single):
         return None
     return Sentence(
-        "Coordinates should vary over the data; {most} of {n} points hold {share:.0%} of the variance of {which}: "
-        "remove these outliers, or join nearest neighbors with equal weights ({n_neighbors=20} and a {bandwidth} far above "
-        "all distances).",
+        "Coordinates should vary over the data; {most} of {n} points have {share:.0%} of the variance of {which}: remove "
+        "these outliers, or use nearest neighbors with equal weights ({n_neighbors=20} and a {bandwidth} far above all "
+        "distances).",
         which=f"coordinate {single[0] + 1}",
         most=max(1, int(_FEW * len(Y))),
         n=len(Y),

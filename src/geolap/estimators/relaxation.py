@@ -93,8 +93,8 @@ class Relaxation(Plotted):
         """In words."""
         end = "The loss no longer falls" if self.converged else "The loss still falls"
         return (
-            f"Lengths of steps on the map are off by {self.error:.1%} in the mean; on the given one, with each coordinate "
-            f"scaled to suit, by {self.error_before:.1%}.\n{end}, after {len(self.losses) - 1} iterations."
+            f"Lengths of steps on the map are off by {self.error:.1%} on average; on the original map, with its "
+            f"coordinates rescaled, by {self.error_before:.1%}.\n{end}, after {len(self.losses) - 1} iterations."
         )
 
     def __str__(self) -> str:
@@ -167,8 +167,8 @@ def relax(
     if not converged:
         warn_caller(
             Sentence(
-                "Relaxation should go on until the loss no longer falls; after {given} iterations it still does: raise "
-                "{max_iter}, or {tol}.",
+                "Relaxation should continue until the loss no longer falls; after {given} iterations it still falls: raise "
+                "{max_iter} or {tol}.",
                 given=max_iter,
             ),
             ConvergenceWarning,
@@ -296,13 +296,13 @@ def _given(embedding: Any, estimator: Any) -> tuple[Any, GraphEstimator]:
     fitted = embedding if estimator is None else estimator
     if not isinstance(fitted, GraphEstimator):
         raise ValueError(
-            f"A map is relaxed on the graph of its points; a {type(embedding).__name__} was given alone: pass a fitted map, "
-            "or a fitted estimator beside the array."
+            f"Relaxation needs the graph of the points; only a {type(embedding).__name__} was given: pass a fitted map, or "
+            "a fitted estimator with the array."
         )
     check_is_fitted(fitted)
     built = fitted._built
     if not built.has_coordinates or built.landmarks is not None:
-        what = "n_landmarks, which carry the graph alone" if built.has_coordinates else "distances, or sparse features"
+        what = "n_landmarks" if built.has_coordinates else "distances, or sparse features"
         raise ValueError(f"Relaxation needs all points of the map; the estimator was given {what}: fit it to the points.")
     Y = embedding.embedding_ if hasattr(embedding, "embedding_") else embedding
     if not hasattr(Y, "detach"):

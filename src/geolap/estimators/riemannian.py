@@ -95,9 +95,9 @@ class RiemannianMetric(Plotted):
         n = len(self.embedding)
         if not sparse.issparse(graph) or graph.shape != (n, n):
             raise ValueError(
-                f"A graph of paths must be a sparse matrix of {n} rows and columns that joins near points only; a "
-                f"{type(graph).__name__} of shape {np.shape(graph)} was given: pass scikit-learn's kneighbors_graph(X, 15), "
-                "or the weights of a Laplacian with cutoff=3."
+                f"Paths need a sparse matrix of {n} rows and columns that joins only nearby points; a "
+                f"{type(graph).__name__} of shape {np.shape(graph)} was given: pass scikit-learn's kneighbors_graph(X, "
+                "15), or the weights of a Laplacian with cutoff=3."
             )
         i, j = sparse.csr_array(graph).nonzero()
         i, j = i[i != j], j[i != j]
@@ -167,7 +167,7 @@ class RiemannianMetric(Plotted):
         if curve.ndim == 2 and curve.shape[1] == self.embedding.shape[1]:
             return curve, self.dual[cKDTree(self.embedding).query(curve)[1]]
         raise ValueError(
-            f"A curve must be row indices (n,) or places on the map (n, {self.embedding.shape[1]}); an array of shape "
+            f"A curve must be row indices (n,) or positions on the map (n, {self.embedding.shape[1]}); an array of shape "
             f"{curve.shape} and dtype {curve.dtype} was given: pass one of these."
         )
 
@@ -175,7 +175,8 @@ class RiemannianMetric(Plotted):
         n = len(self.embedding)
         if indices.dtype.kind not in "iu" or (indices.size and (indices.min() < 0 or indices.max() >= n)):
             raise ValueError(
-                f"Points are given by row indices from 0 to {n - 1}; {indices.ravel()[:3]} were given: pass such."
+                f"Points are given by row indices from 0 to {n - 1}; {indices.ravel()[:3]} were given: pass indices in "
+                "this range."
             )
         return indices
 
@@ -223,7 +224,7 @@ def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None 
     extent = float(np.ptp(Y, axis=0).max(initial=0.0)) if n else 0.0
     if not 1e-120 < extent < 1e120:
         raise ValueError(
-            f"A map must be of an extent whose square is a number; it extends over {extent:.1g}: rescale the map."
+            f"The square of a map's extent must be a finite number; it extends over {extent:.1g}: rescale the map."
         )
     H = dual_metric_of_map(Y, L)
     values, vectors = _leading(H, d)
@@ -306,7 +307,7 @@ def _check_sizes(Y: np.ndarray, L: Matrix) -> None:
         )
     sums, size = np.asarray(L.sum(axis=1)).ravel(), np.abs(L.diagonal())
     if not np.isfinite(sums).all():
-        raise ValueError("The Laplacian must be finite; the given one holds NaN or infinity: build it from finite points.")
+        raise ValueError("The Laplacian must be finite; this one contains NaN or infinity: build it from finite points.")
     if size.max() > 1.01 * size.min() and abs(L - L.T).max() == 0:
         raise ValueError(
             "The Laplacian must be that of a random walk; the given one is symmetric, as the unnormalized and the symmetric "

@@ -213,8 +213,8 @@ class KernelGraph:
         names = range(self.n_points) if names is None else list(names)
         if len(names) != self.n_points or len(set(names)) != self.n_points:
             raise ValueError(
-                f"names must be {self.n_points} different ones, one for each point; {len(names)} were given, "
-                f"{len(set(names))} of them different: match them to the points."
+                f"names must be {self.n_points} distinct names, one for each point; {len(names)} were given, "
+                f"{len(set(names))} of them distinct: match them to the points."
             )
         W = self.to_scipy()
         W.data[W.data < least_weight] = 0.0

@@ -99,13 +99,13 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
         """The selection for points that have been checked, with a verdict; sets nothing."""
         if self.needs_all_pairs and not points.whole:
             raise ValueError(
-                f"{type(self).__name__} compares all pairs; of {len(points)} points that are known by their distances only "
-                "those of the nearest are, or are stored: use GeometricConsistency or NeighborDistance, or fewer points."
+                f"{type(self).__name__} compares all pairs; for {len(points)} points known only by their distances, only "
+                "distances to the nearest are available: use GeometricConsistency or NeighborDistance, or fewer points."
             )
         if points.multiplicity is not None and not self.takes_weights:
             raise refusal(
-                "{kind} counts neighbors one by one, which must have weights of 1; {sample_weight} was given: leave it "
-                "out, or use another method, such as gc.",
+                "{kind} counts neighbors one by one and does not support weights; {sample_weight} was given: leave it out, "
+                "or use another method, such as gc.",
                 kind=type(self).__name__,
             )
         found, n_sample = self.rule_alone(points, y), getattr(self, "n_sample", None)

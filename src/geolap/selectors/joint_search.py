@@ -284,9 +284,7 @@ def _checked(parameters: Any, selector: GeometricConsistency) -> dict[str, Any]:
     specs: dict[str, Any] = {}
     for name, spec in parameters.items():
         if name not in known:
-            raise ValueError(
-                f"A parameter must be one that shapes the graph ({', '.join(known)}); {name!r} was given: leave it out."
-            )
+            raise ValueError(f"A parameter must affect the graph ({', '.join(known)}); {name!r} was given: leave it out.")
         if name == "bandwidth" and spec is None:
             continue
         if isinstance(spec, tuple):
@@ -304,7 +302,7 @@ def _checked(parameters: Any, selector: GeometricConsistency) -> dict[str, Any]:
         else:
             raise ValueError(
                 f"A parameter needs a list of values or a range (low, high); {name}={spec!r} was given: pass [{spec!r}] to "
-                "hold it at one value."
+                "keep it fixed."
             )
     return specs
 

@@ -90,7 +90,7 @@ class LocalContinuity(BandwidthSelector):
         positive = bandwidths > 0
         if not positive.any():
             raise ValueError(
-                f"Neighbors must be at a distance for a graph; the {most} nearest of every point are at the same place: "
+                f"Neighbors must be at positive distances; the {most} nearest of every point are at the same position: "
                 "remove duplicate points."
             )
         selection = least_of(Curve(bandwidths[positive], scores[positive][None]), "lcmc")
