@@ -335,7 +335,7 @@ def test_rules_are_continuous_in_the_weights(method):
     [
         (np.ones(59), "one number for each of the 60 points"),
         (np.ones((60, 1)), "one number for each of the 60 points"),
-        (np.zeros(60), "must be positive and finite"),
+        (np.zeros(60), "must be above zero and finite"),
         (np.where(np.arange(60) == 7, -1.0, 1.0), "-1.0 was given, first at row 7"),
         (np.where(np.arange(60) == 7, np.nan, 1.0), "nan was given, first at row 7"),
         (np.where(np.arange(60) == 7, np.inf, 1.0), "inf was given, first at row 7"),

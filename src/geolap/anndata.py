@@ -55,7 +55,7 @@ def select(
     sample_weight: Any = None,
     **params: Any,
 ) -> None:
-    """Choose a bandwidth for the observations, and write it and how it was chosen into ``adata.uns[key_added]``.
+    """Choose a bandwidth for the observations, and write it with its reasons into ``adata.uns[key_added]``.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def select(
         pairs; only with method "gc".
     key_added : str, default "geolap"
     sample_weight : str or array-like (n_obs,), optional
-        How many observations each stands for: a column of ``adata.obs``, or numbers.
+        Number of observations that each one represents: a column of ``adata.obs``, or numbers.
     **params
         Parameters of the method, for instance ``random_state``.
 
@@ -163,7 +163,7 @@ def neighbors(
     ----------
     adata : AnnData
     n_neighbors : int, default 15
-        k, without the observation itself, which scanpy counts too.
+        k, not counting the observation itself, unlike scanpy.
     bandwidth : float, str or selector, default "gc"
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.
     local_scale : int, "regional", LocalScale or None, default 7
@@ -277,7 +277,7 @@ def cluster(
     sample_weight: Any = None,
     **params: Any,
 ) -> None:
-    """Divide the observations into clusters, and write these into ``adata.obs[key_added]`` as categories.
+    """Divide the observations into clusters, and write them into ``adata.obs[key_added]`` as categories.
 
     Their number, how it was found, eigenvalues and parameters go into ``adata.uns[key_added]["clusters"]``.  Unless a
     bandwidth is given, it is selected for the graph and written as `select` writes it.

@@ -42,17 +42,17 @@ class Calibration:
     Attributes
     ----------
     factor : float
-        c: L/c has its scale right.  1 where it cannot be told.
+        c: L/c has the right scale.  1 if c cannot be determined.
     standard_error : float
-        Of c over evaluation points; NaN where no directions stand out.
+        Of c over evaluation points; NaN if no directions stand out.
     step : float
-        The same factor for one step: what H, and with it lengths and areas on a map, is divided by.
+        The same factor for one step: H, and with it lengths and areas on a map, is divided by it.
     dimension : int or None
-        d, the tangent directions that were compared; None where most points see none that stand out.
+        d, the number of tangent directions compared; None if no number stands out for most points.
     share : float
         Share of the evaluation points that see d directions.
     share_near : float
-        Share of them that see d directions among the neighbors of one step alone.
+        Share of them that see d directions in only one step.
     rates : ndarray (t,)
         (2/dε²)(m(t) − m(t − 1)) for t = 1, 2, …
     """

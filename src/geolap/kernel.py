@@ -39,8 +39,8 @@ _LONGEST_LADDER = 16
 def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "bandwidth") -> float | np.ndarray:
     """Convert a bandwidth between geolap's convention and others.
 
-    For a kernel over all pairs.  For maps and clusters of real data nearest neighbors are mostly better, the default
-    of `geolap.LaplacianEigenmap` where one bandwidth does not suit all, and of `geolap.LaplacianClustering`.
+    For a kernel over all pairs.  For maps and clusters of real data nearest neighbors are usually better: they are the
+    default of `geolap.LaplacianClustering`, and of `geolap.LaplacianEigenmap` if one bandwidth does not suit all points.
 
     Parameters
     ----------

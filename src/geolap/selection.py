@@ -124,13 +124,13 @@ class Minimum:
     ----------
     bandwidth, score : float
     depth : float
-        How far the curve must rise on the way to a lower one (or to the end of the range, where there is none).
+        How far the curve rises on the way to a lower minimum (or to the end of the range, if there is none).
     noise : float
         Standard error of that depth over evaluation points; 0 if unknown.
     local : bool
         Whether neighborhoods are still local there: below the bound.
     share : float or None
-        Share of all points that the median effective neighborhood holds there, if known.
+        Share of all points in the median effective neighborhood there, if known.
     """
 
     bandwidth: float
@@ -148,32 +148,32 @@ class Minimum:
 
 @dataclass(frozen=True)
 class Selection(Plotted, Paged, Carded):
-    """A chosen bandwidth with the reasons for it; prints as `explain` tells it.
+    """A chosen bandwidth, with reasons; prints as `explain`.
 
     Attributes
     ----------
     bandwidth : float
         ε̂, in the unit of the data, for exp(−d²/ε²).
     bandwidths, scores : ndarray (m,)
-        The curve that was minimized, ascending in ε, with the refined minima among its points.  That of GC⁻¹ is infinite
-        where an evaluation point has no neighbors.
+        The curve that was minimized, ascending in ε, including the refined minima.  For GC⁻¹ it is infinite where an
+        evaluation point has no neighbors.
     minima : tuple of Minimum
-        Every minimum found, ascending in ε.  One beyond the bound is most often the global-scale artifact.
+        Every minimum found, ascending in ε.  One beyond the bound is usually the scale of the whole data set.
     interval : (float, float) or None
         Where ε̂ falls in 95 % of resamplings of the evaluation points; see `interval_kind`.
     status : Status
         How the search ended; prints as a sentence.
     method : str
     bound : float or None
-        The largest bandwidth at which neighborhoods count as local; of a rule that does not search for it, only where its
+        The largest bandwidth at which neighborhoods count as local; for a rule that does not search for it, only if its
         choice is beyond it.
     neighborhoods : Neighborhoods or None
-        How many neighbors points have at ε̂, and what dimension these tell.
+        How many neighbors points have at ε̂, and the dimension they show.
     remarks : tuple of Remark
         What is odd about the data.
     details : dict
-        What else the method has to say; where they are known, ``n_points`` is the number of points, and ``everyone``
-        whether all of them were evaluated.
+        Further results of the method; if known, ``n_points`` is the number of points, and ``everyone`` whether all of them
+        were evaluated.
     """
 
     bandwidth: float

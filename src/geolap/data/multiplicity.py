@@ -46,7 +46,7 @@ def checked_multiplicity(sample_weight: Any, n_points: int) -> np.ndarray | None
     wrong = np.flatnonzero(~(np.isfinite(m) & (m > 0)))
     if wrong.size:
         raise refusal(
-            "{sample_weight} is the number of points that a row represents, and must be positive and finite; {value} was "
+            "{sample_weight} is the number of points that a row represents, and must be above zero and finite; {value} was "
             "given, first at row {row}: leave out such points.",
             value=float(m[wrong[0]]),
             row=int(wrong[0]),

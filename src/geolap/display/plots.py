@@ -8,7 +8,7 @@
 `SingularValuesDisplay`    local singular values and the dimension against ε
 `DistortionDisplay`        how far each point is from agreement, on a map
 `MetricDisplay`            circles of the data, as a map shows them
-`CoordinatesDisplay`       what the chosen coordinates of a map tell of all candidates
+`CoordinatesDisplay`       how much of each candidate the chosen coordinates explain
 `RelaxationDisplay`        lengths on a map over those of the data, before and after it was relaxed
 `NamesDisplay`             how much of each function is used to explain coordinates, as it becomes cheaper
 =========================  =====================================================================
@@ -232,7 +232,7 @@ class SingularValuesDisplay(_Display):
     ----------
     curve : DimensionCurve
     bandwidth : float, optional
-        To mark; the colors tell the dimension there.
+        To mark; the colors show the dimension there.
     scales : (float, float), optional
         A range of scales to shade, such as that of the method "clmr".
     """
@@ -302,7 +302,7 @@ class DistortionDisplay(_Display):
         The map; its first two coordinates are drawn.
     distortion : ndarray (n,)
     rows : ndarray of int (n,), optional
-        The points that these are the distortions of, if not of all; the others are gray.
+        The points with these distortions, if not all; the others are gray.
     """
 
     embedding: ArrayLike
@@ -387,7 +387,7 @@ class MapDisplay(_Display):
     ----------
     embedding : array-like (n_points, s)
     labels : array-like (n_points,), optional
-        Words or numbers; up to 20 classes have colors of their own, numbers in between a scale.
+        Words or numbers; up to 20 classes have their own colors, many different numbers a scale.
     title : str, optional
         Of the labels.
     axes : tuple of str
@@ -447,9 +447,9 @@ def _clusters_on_a_map(clustering: LaplacianClustering) -> MapDisplay:
 @shown.plots.register(IndependentCoordinates)
 @dataclass(eq=False, repr=False)
 class CoordinatesDisplay(_Display):
-    """How much of every candidate the chosen coordinates tell, and as many of the first ones.
+    """How much of each candidate the chosen coordinates explain, compared with the same number of first ones.
 
-    A map tells a candidate if points that are neighbors on it share its values.
+    A map explains a candidate if neighbors on the map share its values.
 
     Parameters
     ----------

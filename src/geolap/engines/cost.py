@@ -34,7 +34,7 @@ class Cost:
     Attributes
     ----------
     engine : str
-        What will do the work.
+        The engine that will be used.
     memory : float
         Bytes, in addition to the points themselves.
     seconds : float

@@ -49,7 +49,7 @@ _ENOUGH = 0.8
 
 @dataclass(frozen=True)
 class NamedCoordinates(Plotted):
-    """Functions that are coordinates of the data, and why; prints as `explain` tells it.
+    """Functions that are coordinates of the data, with reasons; prints as `explain`.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class NamedCoordinates(Plotted):
     intrinsic_dim : int
         d
     told : float
-        Share of the variance of where neighbors are that the chosen functions tell.
+        Share of the variance of neighbor positions that the chosen functions explain.
     frequency : ndarray (p,)
-        In what share of ten draws of half of the evaluation points each was chosen.
+        Share of ten random halves of the evaluation points in which each was chosen.
     penalties : ndarray (m,)
-        λ, as shares of the one that leaves nothing, descending.
+        λ, relative to the smallest that selects nothing, descending.
     norms : ndarray (m, p)
         b, how much of each function is used at these penalties.
     """
@@ -121,17 +121,17 @@ def explain_coordinates(
     functions : mapping of str to array-like (n_points,), or data frame
         Candidates by name: their values at the points.
     periods : mapping of str to float, optional
-        The periods of functions that are angles, or times of day: their differences are taken the short way round.
+        The periods of functions that are angles, or times of day: their differences take the shorter way around.
     embedding : array-like (n_points, s), optional
-        A map, to explain its coordinates; by default the tangent planes of the data are explained.
+        A map whose coordinates are explained; by default the tangent planes of the data are explained.
     intrinsic_dim : int, optional
         d, how many functions to look for; by default the dimension of neighborhoods at ε̂.
     n_sample : int, default 300
         Evaluation points.
     n_neighbors : int, default 25
-        Nearest neighbors in the graph from which gradients are found.
+        Number of nearest neighbors in the graph from which gradients are estimated.
     random_state : int, RandomState or None, default 0
-        For the choice of evaluation points, and of draws of these.
+        For the choice of evaluation points, and of random halves of them.
 
     Returns
     -------

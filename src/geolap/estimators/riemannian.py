@@ -74,7 +74,7 @@ class RiemannianMetric(Plotted):
         Parameters
         ----------
         curve : array-like of int (n,) or of float (n, s)
-            The points that it passes, as row indices, or as places on the map, where the metric is that of the nearest
+            The points on the curve, as row indices, or as positions on the map, where the metric is that of the nearest
             point.
         corrected : bool, default True
             False gives the length on the map itself.
@@ -90,7 +90,7 @@ class RiemannianMetric(Plotted):
     def edge_lengths(self, graph: Any) -> sparse.csr_array:
         """Lengths on the data of the edges of a sparse graph (N, N): a CSR matrix over the same pairs, without the diagonal.
 
-        The graph must join near points only, such as scikit-learn's kneighbors_graph does: the metric measures small steps.
+        The graph must join only nearby points, as scikit-learn's kneighbors_graph does: the metric measures small steps.
         """
         n = len(self.embedding)
         if not sparse.issparse(graph) or graph.shape != (n, n):
@@ -198,7 +198,7 @@ def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None 
         A fitted `GraphLaplacian`, `LaplacianEigenmap` or other estimator on a graph of these points, whose calibration for
         lengths is then used; or L itself, with ``normalization="random_walk"``: scaled, and with rows that sum to zero.
     intrinsic_dim : int, optional
-        d, the dimension of the manifold; s by default.  A map in more dimensions than the manifold has needs it.
+        d, the dimension of the manifold; s by default.  Required if the map has more dimensions than the manifold.
 
     Returns
     -------

@@ -25,7 +25,7 @@ _OTHERS = ("xls", "ods", "pkl", "pickle", "feather", "arrow", "rds", "rdata", "j
 
 
 def read_table(path: str | PathLike[str], **asked: Any) -> Table:
-    """Read points from a file, ``-`` for standard input, as the keywords of `geolap.files.source.Options` ask.
+    """Read points from a file, ``-`` for standard input, with the keywords of `geolap.files.source.Options`.
 
     Raises
     ------

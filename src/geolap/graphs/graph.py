@@ -192,14 +192,14 @@ class KernelGraph:
         Parameters
         ----------
         names : sequence, optional
-            What to call the points, for instance the index of a data frame; by default 0, 1, 2, ….
+            Names of the points, for instance the index of a data frame; by default 0, 1, 2, ….
         least_weight : float, default 0.0
-            Leave out edges that weigh less: below 1e-4 are points more than 3ε apart.
+            Leave out edges with lower weights: points more than 3ε apart have weights below 1e-4.
 
         Returns
         -------
         networkx.Graph
-            The weight that a point gives itself is an edge from it to itself.
+            The weight of a point with itself is a self-loop.
 
         Examples
         --------

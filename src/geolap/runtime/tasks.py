@@ -20,7 +20,7 @@ def computed(*tasks: Any) -> tuple[Any, ...]:
         if type(error).__name__ == "KilledWorker":
             raise RuntimeError(
                 f"A chunk must fit into the memory of a worker; workers with one were lost ({said}): use smaller chunks, "
-                f"X.rechunk({0: 'auto'}), or larger workers."
+                "X.rechunk({0: 'auto'}), or larger workers."
             ) from error
         if isinstance(error, CancelledError) or type(error).__module__.startswith("distributed"):
             raise RuntimeError(

@@ -64,9 +64,9 @@ class BandwidthSelector(OneToOneFeatureMixin, TransformerMixin, Plotted, BaseEst
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose the bandwidth for the points X (n_points, n_features); y is used by methods that need labels.
+        """Choose the bandwidth for the points X (n_points, n_features); y is used by rules that need labels.
 
-        ``sample_weight`` (n_points,) says how many points each row stands for.
+        ``sample_weight`` (n_points,) is the number of points that each row represents.
 
         Returns
         -------
