@@ -26,7 +26,7 @@ print(f"{time.perf_counter() - start:.1f} s, ε̂ = {selection.bandwidth:.4g}, {
 #
 #     11.4 s, ε̂ = 0.09237, interior
 #
-# Estimators take the same tensor: graph, spectrum and extension are computed on the GPU as well, and results are arrays.
+# Estimators accept the same tensor: graph, spectrum and extension are computed on the GPU as well, and results are arrays.
 # :doc:`/benchmarks` has more figures, and the accuracy of single precision.
 
 # sphinx_gallery_thumbnail_path = "images/tile_gpu.svg"

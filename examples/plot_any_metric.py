@@ -2,8 +2,8 @@
 Any metric: a survey under Gower's distance
 ===========================================
 
-Answers to a survey are numbers, choices and yes or no.  Gower's distance is the mean over the questions: the difference over
-the range of a number, 0 or 1 for a choice.  Any function of two rows will do as a metric.
+Answers to a survey are numbers, choices and yes or no.  Gower's distance is the mean over the questions: for a number, the
+difference divided by the range; for a choice, 0 or 1.  Any function of two rows can be a metric.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +12,7 @@ import numpy as np
 import geolap
 
 # %%
-# People on a path from one way of life to another, who answer eight questions:
+# People along a path from one way of life to another answer eight questions:
 
 rng = np.random.default_rng(0)
 path = np.sort(rng.random(200))
@@ -29,8 +29,8 @@ def gower(a, b):
 
 
 # %%
-# The metric is given by name or, here, by the function; all else is as for points.  People who agree in all choices are
-# a scale of their own; the path is the larger one:
+# The metric is given by name or, as here, by a function; everything else works as for points.  People who agree in all
+# choices form one scale; the path is the larger one:
 
 selection = geolap.GeometricConsistency(n_sample=60, metric=gower, random_state=0).fit(answers).selection_
 print([f"{minimum.bandwidth:.3g}" for minimum in selection.minima])
@@ -40,7 +40,7 @@ along = np.abs(np.corrcoef(eigenmap.embedding_[:, 0], path)[0, 1])
 print(f"correlation of the first coordinate with the path: {along:.2f}")
 
 # %%
-# How far the distances are from those of points is told, as the share of negative eigenvalues:
+# The share of negative eigenvalues shows how far the distances are from Euclidean ones:
 
 for metric in ("euclidean", "manhattan", gower):
     selection = geolap.GeometricConsistency(1, n_sample=50, metric=metric, random_state=0).fit(answers).selection_

@@ -2,8 +2,8 @@
 Eigenvalues in true units
 =========================
 
-The Laplacian of a graph with few neighbors has eigenvalues that are far too small.  A walk on the graph tells by which
-factor: how far it gets on the data, beside diffusion.
+The Laplacian of a graph with few neighbors has eigenvalues that are far too small.  A walk on the graph measures the
+factor: how far it gets on the data, compared with diffusion.
 """
 
 import matplotlib.pyplot as plt
@@ -18,9 +18,9 @@ fits = {name: geolap.LaplacianEigenmap(15, n_neighbors=k, random_state=0).fit(sp
 print(fits["15 neighbors"].calibration_.explain())
 
 # %%
-# Left: how far the walk gets in each step.  The first step is too long where few neighbors are uneven, and later ones get
-# shorter as the surface bends away; c is what steps from the second on tell about time zero.  Right: eigenvalues over those
-# of the sphere, before and after.
+# Left: how far the walk gets in each step.  The first step is too long with few, uneven neighbors, and later ones get
+# shorter as the surface bends away; c extrapolates the steps from the second on to time zero.  Right: eigenvalues divided by
+# those of the sphere, before and after.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.6), layout="constrained")
 for k, (name, fit) in enumerate(fits.items()):

@@ -2,8 +2,8 @@
 Clusters, and how many
 ======================
 
-Spectral clustering needs to be told how many clusters there are, and often spends some of them on outliers.  Here the
-spectrum of the graph says how many stand out, and outliers go where their neighbors are.
+Spectral clustering needs the number of clusters, and often spends some of them on outliers.  Here the spectrum of the graph
+shows how many stand out, and outliers join the clusters of their neighbors.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ sets = {
 }
 
 # %%
-# Clusters stand out, or run into one another, or there is but one piece:
+# Clusters stand out, or run into each other, or there is only one piece:
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 for ax, (name, X) in zip(axes, sets.items(), strict=True):

@@ -3,7 +3,7 @@ Coordinates that span the data
 ==============================
 
 The first eigenvectors of a long strip are harmonics of one another: a map of the first two is a curve.
-``n_components="auto"`` takes the coordinates that span the data, and as many as that takes.
+``n_components="auto"`` chooses coordinates that span the data, as many as needed.
 """
 
 import matplotlib.pyplot as plt
@@ -16,9 +16,8 @@ eigenmap = geolap.LaplacianEigenmap(n_components="auto", random_state=0).fit(str
 print(eigenmap.independence_)
 
 # %%
-# Left the map of the first two coordinates, in the middle that of the chosen ones, both colored by the position across the
-# strip.  On the right, how much of every candidate either map tells: whether points that are neighbors on the map have the
-# same value.
+# Left: the map of the first two coordinates; middle: the chosen ones; both are colored by the position across the strip.
+# Right: how much of each candidate either map explains, that is, whether neighbors on the map have the same value.
 
 first = geolap.LaplacianEigenmap(n_components=2, bandwidth=eigenmap.bandwidth_).fit_transform(strip)
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
@@ -29,8 +28,8 @@ eigenmap.independence_.plot(ax=right)
 plt.show()
 
 # %%
-# A torus has two dimensions, but two coordinates fold it.  Points of different sides then lie at the same place of the map,
-# and more coordinates are taken until none do.
+# A torus has two dimensions, but two coordinates fold it: points from different sides land at the same place on the map.
+# More coordinates are added until none do.
 
 torus = geolap.datasets.make_torus(1500, random_state=0).data
 print(geolap.LaplacianEigenmap(n_components="auto", random_state=0).fit(torus).independence_)

@@ -22,7 +22,7 @@ right = (model.transduction_ == truth)[y < 0]
 print(f"bandwidth {model.bandwidth_:.3g}, {100 * right.mean():.1f} % of the other {right.size} digits are right")
 
 # %%
-# Probabilities tell which predictions to trust:
+# Probabilities show which predictions to trust:
 
 confidence = model.predict_proba(X)[y < 0].max(axis=1)
 sure = confidence > 0.9

@@ -2,7 +2,7 @@
 Molecules: a map from RMSD alone
 ================================
 
-Shapes of a molecule have no coordinates that compare: one must be turned onto the other first.  What chemists have is the
+Shapes of a molecule have no comparable coordinates: one must be rotated onto the other first.  What chemists have is the
 root mean square deviation after that superposition, a distance for every pair.  Geometric consistency needs no more, so ε,
 the map and the number of torsions follow from the matrix of distances.
 """
@@ -16,8 +16,8 @@ from sklearn.neighbors import KNeighborsRegressor
 import geolap
 
 # %%
-# Five atoms in a chain that turns about its two inner bonds.  Every shape lies and points somewhere else, so the positions
-# themselves say nothing:
+# Five atoms in a chain that turns about its two inner bonds.  Every shape has its own position and orientation, so the raw
+# coordinates say nothing:
 
 rotor = geolap.datasets.make_rotor(300, random_state=0)
 turns = Rotation.random(300, random_state=0)
@@ -25,7 +25,7 @@ atoms = np.array([turn.apply(shape - shape.mean(axis=0)) for turn, shape in zip(
 
 
 def rmsd(shapes):
-    """Of all pairs, each turned onto the other: by the singular values of their covariances (Kabsch 1976)."""
+    """Of all pairs, each rotated onto the other, from the singular values of their covariances (Kabsch 1976)."""
     covariances = np.einsum("iak,jal->ijkl", shapes, shapes)
     overlap = np.linalg.svd(covariances, compute_uv=False)
     overlap[..., 2] *= np.sign(np.linalg.det(covariances))  # no reflections
@@ -46,7 +46,7 @@ print(selection)
 print(f"negative eigenvalues: {selection.details['negative_share']:.1%} of the matrix of inner products")
 
 # %%
-# Two angles are all that changes, and the map has found them:
+# Only two angles change, and the map has found them:
 
 angles = np.column_stack([rotor.functions[name] for name in rotor.torsions])
 target = np.column_stack([np.cos(angles), np.sin(angles)])

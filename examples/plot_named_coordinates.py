@@ -2,8 +2,8 @@
 What the coordinates mean
 =========================
 
-A chain of five atoms turns about its two inner bonds.  Its shapes are a torus in fifteen dimensions.  Which of ten
-quantities that chemists measure are the coordinates of it?
+A chain of five atoms turns about its two inner bonds.  Its shapes form a torus in fifteen dimensions.  Which of ten
+quantities that chemists measure are its coordinates?
 """
 
 import matplotlib.pyplot as plt
@@ -16,9 +16,9 @@ found = geolap.explain_coordinates(rotor.data, rotor.functions, periods=rotor.pe
 print(found)
 
 # %%
-# A group lasso over the gradients of all ten, projected onto the tangent planes of the data, leaves the two torsions about
-# the inner bonds.  The distance between the ends also varies, but not independently; bonds and angles only tremble.  Left,
-# how much of each is used as the penalty falls; right, an eigenmap of the shapes, colored by one of the torsions.
+# A group lasso on the gradients of all ten, projected onto the tangent planes of the data, selects the two torsions about
+# the inner bonds.  The distance between the ends also varies, but not independently; bonds and angles only fluctuate.  Left:
+# how much of each is used as the penalty falls.  Right: an eigenmap of the shapes, colored by one of the torsions.
 
 eigenmap = geolap.LaplacianEigenmap(n_components=2, random_state=0).fit(rotor.data)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

@@ -17,9 +17,9 @@ relaxed = geolap.relax(eigenmap, n_components=2)
 print(relaxed)
 
 # %%
-# Of the ten coordinates given, those are taken from which lengths come out best: the first, and the one that varies across
-# the sheet.  Left, the eigenmap of these two; in the middle, the relaxed map, in the unit of the data; right, lengths of
-# steps between neighbors on either map over those on the data.
+# From the ten coordinates given, it uses those that give the best lengths: the first, and the one that varies across the
+# sheet.  Left: the eigenmap of these two.  Middle: the relaxed map, in the unit of the data.  Right: lengths of steps
+# between neighbors on either map, divided by those on the data.
 
 i, j = np.random.default_rng(0).integers(0, 2000, (2, 5000))
 true, found = (np.linalg.norm(a[i] - a[j], axis=1) for a in (roll.coordinates, relaxed.embedding))
@@ -39,7 +39,7 @@ relaxed.plot(ax=right)
 plt.show()
 
 # %%
-# A hemisphere does not fit into the plane, but into three coordinates.
+# A hemisphere does not fit into the plane, but it does into three coordinates.
 
 dome = geolap.datasets.make_dome(1500, random_state=0)
 print(geolap.relax(geolap.LaplacianEigenmap(n_components=3, random_state=0).fit(dome.data)))

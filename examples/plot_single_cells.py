@@ -2,7 +2,7 @@
 Single cells with scanpy
 ========================
 
-700 blood cells with principal components, a data set of scanpy.  geolap reads and writes the same AnnData object.
+700 blood cells with principal components, a data set from scanpy.  geolap reads and writes the same AnnData object.
 """
 
 import matplotlib.pyplot as plt
@@ -44,5 +44,5 @@ ax.set(xticks=[], yticks=[], xlabel="second coordinate", ylabel="third")
 plt.show()
 
 # %%
-# Conversely, ``neighbors_key="neighbors"`` uses a graph that ``sc.pp.neighbors`` found; any estimator takes it as
+# Conversely, ``neighbors_key="neighbors"`` uses a graph from ``sc.pp.neighbors``; any estimator accepts it as
 # ``neighbors=adata.obsp["distances"]``.

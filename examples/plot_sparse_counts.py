@@ -2,8 +2,8 @@
 Sparse counts: texts and cells
 ==============================
 
-Words in documents and transcripts in cells are counted in matrices that are nearly all zeros.  They stay sparse here: rows
-of length one are points on a sphere (cosine distance), and from some thousand rows on each is compared with its nearest.
+Words in documents and transcripts in cells are counted in matrices of mostly zeros.  They stay sparse here: rows of length
+one are points on a sphere (cosine distance), and beyond a few thousand rows each is compared with its nearest neighbors.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from sklearn.metrics import normalized_mutual_info_score
 import geolap
 
 # %%
-# Documents about five topics, each a distribution over four thousand words; every document leans to one of them.
+# Documents about five topics, each a distribution over four thousand words; every document has one main topic.
 
 rng = np.random.default_rng(0)
 topics = rng.dirichlet(np.full(4000, 0.02), 5)

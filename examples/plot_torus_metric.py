@@ -2,8 +2,8 @@
 The metric of a map of the torus
 ================================
 
-Where does a map stretch, and where does it shrink?  At every point, √det G is the area on the data of a unit of area on
-the map.
+Where does a map stretch, and where does it shrink?  At every point, √det G is the area on the data that corresponds to a
+unit of area on the map.
 """
 
 import matplotlib.pyplot as plt

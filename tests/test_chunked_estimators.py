@@ -53,7 +53,7 @@ def test_labels_are_those_of_numpy(here):
 
 def test_of_many_labels_a_sample_is_used(here):
     y = (TORUS[:, 2] > 0).astype(int)
-    with pytest.warns(UserWarning, match="2000 are labeled: a sample of 300 labels is used; raise n_landmarks"):
+    with pytest.warns(UserWarning, match="2000 points are labeled: a sample of 300 labels is used; raise n_landmarks"):
         found = geolap.LaplacianClassifier(0.7, **SETTINGS).fit(chunks(), y)
     assert len(found.landmarks_) <= 600
     np.testing.assert_array_equal(found.transduction_.compute(), y)
@@ -76,7 +76,7 @@ def test_cosine_distance_of_chunks(here):
     settings = {"metric": "cosine", "n_landmarks": 100, "random_state": 0}
     plain, found = (geolap.LaplacianEigenmap(2, 0.5, **settings).fit(X) for X in (TORUS, chunks()))
     np.testing.assert_allclose(found.embedding_.compute(), plain.embedding_, atol=1e-9)
-    with pytest.raises(ValueError, match="A row needs a direction for cosine distance"):
+    with pytest.raises(ValueError, match="With cosine distance a row needs a direction"):
         geolap.LaplacianEigenmap(2, 0.5, **settings).fit(chunks(np.vstack([TORUS, np.zeros(3)])))
 
 
@@ -128,7 +128,7 @@ def test_faults_are_sentences(here):
         model.transform(chunks()[:, :2])
     for settings in ({"n_neighbors": 9}, {"local_scale": 7}, {"metric": "manhattan"}, {"bandwidth": "median"}):
         given = next(iter(settings))
-        with pytest.raises(ValueError, match=f"A dask array or a large file stays where it is: .* {given} was given"):
+        with pytest.raises(ValueError, match=f"A dask array or a large file is not loaded: .* {given} was given"):
             geolap.LaplacianEigenmap(**settings).fit(chunks())
     with pytest.raises(ValueError, match="sample_weight was given"):
         geolap.LaplacianClassifier(0.7).fit(chunks(), CLASSES, np.ones(2000))

@@ -252,7 +252,7 @@ def test_few_points_have_fewer_neighbors():
         ({"n_clusters": 2.5}, "n_clusters must be"),
         (
             {"n_clusters": 1000},
-            "n_clusters must be at most the number of different points; 1000 was given for 300: lower it",
+            "n_clusters must be at most the number of distinct points; 1000 was given for 300: lower it",
         ),
         ({"max_clusters": 1}, "max_clusters must be"),
         ({"min_share": -0.1}, "min_share must be"),

@@ -200,7 +200,7 @@ def test_rules_that_visit_all_pairs_of_many_points_are_told_before_they_do(metho
     warn_of_pairs(Run("compare"), 5000, methods)
     err = capsys.readouterr().err
     assert len(err.splitlines()) == (told is not None)
-    assert told is None or f"All pairs of 50000 points are visited by {told}" in err
+    assert told is None or f"{told} visit all pairs of 50000 points" in err
 
 
 @pytest.mark.slow
@@ -272,7 +272,7 @@ def test_points_are_classified_from_the_labels_of_a_few(run, sphere, tmp_path):
 def test_every_graph_that_was_weighed_is_told_with_its_bandwidth(run, sphere):
     lines = run("classify", sphere, "--labels", "side")[1].splitlines()
     first, second = (k for k, line in enumerate(lines) if line.startswith("Bandwidth"))
-    assert "It counts for" in lines[first]
+    assert "Its weight is" in lines[first]
     assert {"nearest neighbors" in lines[k] or "all pairs" in lines[k] for k in (first, second)} == {True}
     assert "minimum" in lines[first + 2]  # the curve, after the bandwidth and what it is good for
 
@@ -306,7 +306,7 @@ def test_the_laplacian_annihilates_constants(run, sphere, tmp_path):
 def test_the_demo_writes_data_to_go_on_with(run, tmp_path):
     _, out, _ = run("demo", "-o", tmp_path / "digits.csv")
     assert "Bandwidth 12.11" in out
-    assert "join nearest neighbors (--n-neighbors 10)" in out
+    assert "use nearest neighbors (--n-neighbors 10)" in out
     assert pd.read_csv(tmp_path / "digits.csv").shape == (1797, 65)
 
 
@@ -360,7 +360,7 @@ def test_components_are_those_of_the_graph_that_is_named_in_every_command(run, t
     assert geolap.graph_health(X, 0.5).components == 3
     for command, words in (
         (("embed", file, "-o", tmp_path / "m.csv", *fixed, *cut), "points up to 3ε apart and has 3 components."),
-        (("laplacian", file, "-o", tmp_path / "L.npz", *fixed), "all pairs whose weight is above rounding and has 2 comp"),
+        (("laplacian", file, "-o", tmp_path / "L.npz", *fixed), "all pairs whose weight exceeds rounding and has 2 comp"),
         (("cluster", file, *fixed), "each point with its 10 nearest neighbors, with local scales, and has 3 components."),
     ):
         assert f"The graph joins {words}" in run(*command)[1]
@@ -381,10 +381,12 @@ def test_a_code_for_missing_values_is_told_with_the_option_that_names_it(run, tm
     table.to_csv(tmp_path / "x.csv", index=False)
     code, out, _ = run("select", tmp_path / "x.csv")
     assert code == 0
-    assert "Feature 'height' holds -999 20 times, far from all its other values: if it stands for missing values, " in out
+    assert (
+        "Feature 'height' contains -999 20 times, far from all its other values: if it is a code for missing values, " in out
+    )
     assert "use --na-values." in out
     assert "-999" not in run("select", tmp_path / "x.csv", "--na-values", "-999", "--missing", "rows")[1]
-    assert "Feature 'height' holds -999 20 times" in run("cluster", tmp_path / "x.csv")[1]
+    assert "Feature 'height' contains -999 20 times" in run("cluster", tmp_path / "x.csv")[1]
 
 
 def test_a_column_that_names_no_classes_is_doubted(run, tmp_path):
@@ -393,15 +395,15 @@ def test_a_column_that_names_no_classes_is_doubted(run, tmp_path):
     table.to_csv(tmp_path / "x.csv", index=False)
     code, _, err = run("classify", tmp_path / "x.csv", "--labels", "visit_date")
     assert code == 0
-    assert "Warning: Each of the 60 classes has one labeled point: check that --labels names classes." in err
+    assert "Warning: Each of the 60 classes has only one labeled point: check that --labels contains classes." in err
 
 
 def test_a_graph_of_nearest_neighbors_is_not_advised_to_join_them(run, tmp_path):
     np.save(tmp_path / "noise.npy", np.random.default_rng(0).standard_normal((100, 8)))
     near = ("--n-neighbors", 10, "--local-scale", 7)
     told = [run("select", tmp_path / "noise.npy", *graph)[1] for graph in ((), near)]
-    assert "For a map, join nearest neighbors (--n-neighbors 10) with a bandwidth that varies (--local-scale 7)." in told[0]
-    assert "The scale of nearest neighbors, which the graph joins: good for maps" in told[1]
+    assert "For a map, use nearest neighbors (--n-neighbors 10) and a bandwidth that varies (--local-scale 7)." in told[0]
+    assert "The scale of nearest neighbors, which the graph uses: good for maps" in told[1]
     assert ["gamma =" in text for text in told] == [True, False]  # none stands for one that varies
     code, _, err = run("select", tmp_path / "noise.npy", "--local-scale", "near")
     assert code == 2
@@ -430,9 +432,9 @@ def test_warnings_are_lines(run, tmp_path):
     ("arguments", "sentence"),
     [
         (("select", "{file}", "--method", "median", "--working-dim", "2"), "--working-dim was given"),
-        (("select", "{file}", "--method", "cv"), "name their column, --labels"),
-        (("compare", "{file}", "--method", "cv"), "name their column, --labels"),
-        (("select", "{file}", "--drop", "n_sample"), "must hold the column asked for; there is no 'n_sample'"),
+        (("select", "{file}", "--method", "cv"), "name their column with --labels"),
+        (("compare", "{file}", "--method", "cv"), "name their column with --labels"),
+        (("select", "{file}", "--drop", "n_sample"), "must have the requested column; there is no 'n_sample'"),
         (("select", "{file}", "--n-sample", "1"), "--n-sample must be"),
         (("select", "{file}", "--max-share", "7"), "--max-share must be"),
         (("select", "{file}", "--max-size", "lots"), "--max-size must be"),
@@ -450,7 +452,7 @@ def test_warnings_are_lines(run, tmp_path):
         (("embed", "{file}", "-o", "-", "--local-scale", "wide"), "--local-scale must be"),
         (("embed", "{file}", "-o", "-", "-d", "1000"), "--n-components must be less"),
         (("laplacian", "{file}", "-o", "-"), "name a file"),
-        (("cluster", "{file}", "-k", "1000"), "--n-clusters must be at most the number of different points"),
+        (("cluster", "{file}", "-k", "1000"), "--n-clusters must be at most the number of distinct points"),
         (("classify", "{file}", "--labels", "city"), "at least two classes"),
         (("classify", "{file}", "--labels", "x0"), "fractions"),
         (("select", "/"), "it is a folder"),
@@ -608,7 +610,7 @@ def test_nothing_left_to_classify_is_said(run, tmp_path):
     (tmp_path / "all.csv").write_text("a,b,kind\n1.5,2,x\n2,1,x\n3,3,y\n4,4.5,y\n5,4,y\n")
     code, out, _ = run("classify", tmp_path / "all.csv", "--labels", "kind")
     assert code == 0
-    assert "Every point has its class already" in out
+    assert "Every point already has a class" in out
 
 
 @pytest.mark.skipif(find_spec("typer._coercion") is None, reason="older versions of typer have words of their own")
@@ -633,7 +635,7 @@ def test_a_value_that_an_option_cannot_have_is_refused_in_plain_words(run, spher
 def test_an_option_that_reproduce_cannot_honour_is_refused(run):
     code, _, err = run("reproduce", "figure2", "--quick", "--n-jobs", "1")
     assert code == 2
-    assert "Studies use every core of the process; --n-jobs was given: leave it out, or use taskset." in err
+    assert "Studies use all cores; --n-jobs was given: leave it out, or use taskset." in err
 
 
 @pytest.fixture

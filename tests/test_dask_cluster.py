@@ -178,7 +178,7 @@ def test_a_restarted_cluster_is_a_sentence_or_changes_nothing(cluster, expected)
         try:
             np.testing.assert_allclose(answer(chunked(slow)), expected, rtol=1e-8)
         except RuntimeError as error:
-            assert "A cluster must last until the work is done" in str(error)  # noqa: PT017
+            assert "A cluster must stay alive until the work is done" in str(error)  # noqa: PT017
     cluster.wait_for_workers(1, timeout=60)
     np.testing.assert_allclose(answer(chunked()), expected, rtol=1e-8)
 
@@ -191,6 +191,6 @@ def test_a_lost_scheduler_is_a_sentence(small_cluster, tmp_path):
         time.sleep(0.5)
         return chunk
 
-    lost = pytest.raises(RuntimeError, match="A cluster must last until the work is done")
+    lost = pytest.raises(RuntimeError, match="A cluster must stay alive until the work is done")
     with meanwhile(small_cluster.close, (tmp_path / "begun").exists), lost:
         answer(chunked(slow))

@@ -104,7 +104,7 @@ def test_tensors_are_taken_everywhere():
     ("X", "sentence"),
     [
         (torch.tensor([[0.0, 1.0], [float("nan"), 2.0], [3.0, 4.0]]), r"the input contains NaN, first at row 1, column 0"),
-        (torch.zeros((5, 2)), r"At least three distinct points are needed; the 5 given ones have 1"),
+        (torch.zeros((5, 2)), r"At least three distinct points are needed; the 5 points given have 1"),
         (torch.zeros(5), r"Points must be a 2-D array"),
         (torch.zeros((5, 2), dtype=torch.complex64), r"Complex data not supported"),
         (torch.zeros((2, 2)), r"Found n_samples=2"),
@@ -133,7 +133,7 @@ def test_out_of_memory_means_smaller_tiles():
     def never(rows):
         raise torch.OutOfMemoryError("too much")
 
-    with pytest.raises(MemoryError, match=r"The device needs some free memory in addition to the points"):
+    with pytest.raises(MemoryError, match=r"The device needs free memory in addition to the points"):
         engine._by_rows(never, np.arange(100))
 
 

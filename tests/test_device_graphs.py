@@ -220,7 +220,7 @@ def test_out_of_memory_is_told_in_words(gpu, roll, monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 18.00 GiB.")
 
     monkeypatch.setattr("geolap.graphs.build.all_pairs", full)
-    with pytest.raises(MemoryError, match=r"that of 400 points finds too little \(CUDA out of memory\): set n_neighbors"):
+    with pytest.raises(MemoryError, match=r"there is not enough for 400 points \(CUDA out of memory\): set n_neighbors"):
         geolap.LaplacianEigenmap(bandwidth=2.0).fit(torch.tensor(roll))
 
 

@@ -126,7 +126,7 @@ def test_other_distances_tell_how_far_they_are_from_euclidean(torus):
     )
     share = manhattan.details["negative_share"]
     assert share > 0.1
-    assert f"No points have exactly these distances: {share:.0%} of the eigenvalues" in manhattan.explain()
+    assert f"These are not distances between points: {share:.0%} of the eigenvalues" in manhattan.explain()
     assert root.details["negative_share"] == 0.0  # the root of a Manhattan distance is Euclidean
     assert "No points" not in root.explain()
 
@@ -161,7 +161,9 @@ def test_stored_neighbors_are_enough(make):
     assert by_distances.bandwidth_ == pytest.approx(by_points.bandwidth_, rel=0.05)
     assert by_distances.selection_.details["working_dim"] == 2
     assert geolap.select_bandwidth(D, "knn", metric="precomputed").method == "knn"
-    with pytest.raises(ValueError, match=r"MedianDistance compares all pairs; of 1000 points .* only those of the nearest"):
+    with pytest.raises(
+        ValueError, match=r"MedianDistance compares all pairs; for 1000 points .* only distances to the nearest"
+    ):
         geolap.select_bandwidth(D, "median", metric="precomputed")
     rows = geolap.compare_bandwidths(D, metric="precomputed", random_state=0)
     assert [row.selection.method for row in rows] == ["gc", "knn"]
@@ -181,7 +183,7 @@ def test_directions_are_points_on_a_sphere(metric):
         np.testing.assert_allclose(found, expected, rtol=1e-3 if given_.dtype == np.float32 else 1e-6)
     fitted = geolap.LaplacianEigenmap(2, metric=metric, random_state=0).fit(X)
     np.testing.assert_allclose(fitted.transform(2.0 * X[:9]), fitted.embedding_[:9], atol=1e-6)
-    with pytest.raises(ValueError, match=rf"A row needs a direction for {metric} distance; row 3 has .*: leave out"):
+    with pytest.raises(ValueError, match=rf"With {metric} distance a row needs a direction; row 3 has .*: leave out"):
         geolap.distortion(np.where(np.arange(200)[:, None] == 3, 0.0, X), 0.1, metric=metric)
 
 
@@ -276,15 +278,15 @@ BASE = cdist(make_sphere(30, random_state=0).data, make_sphere(30, random_state=
 @pytest.mark.parametrize(
     ("D", "sentence"),
     [
-        (np.triu(BASE), "must be symmetric; the given one is not"),
-        (BASE + 0.2 * np.eye(30), r"zero from a point to itself; the diagonal holds 0\.2, first at row 0"),
+        (np.triu(BASE), "must be symmetric; this one is not"),
+        (BASE + 0.2 * np.eye(30), r"from a point to itself must be zero; the diagonal contains 0\.2, first at row 0"),
         (BASE - 0.5, r"finite and not negative; -0\.5 was given"),
         (np.where(BASE > 1.9, np.nan, BASE), "finite and not negative; nan was given"),
         (np.random.default_rng(0).random((30, 30)), "must be symmetric|from a point to itself"),
-        (sparse.csr_array(np.exp(-(BASE**2))), "the largest entries are on the diagonal, as those of similarities"),
-        (sparse.csr_array(BASE + 0.2 * np.eye(30)), r"zero from a point to itself; the diagonal holds 0\.2"),
-        (np.exp(-(BASE**2)), "the largest entries are on the diagonal, as those of similarities"),
-        (cdist(np.arange(40.0)[:, None], np.arange(40.0)[:, None]) ** 2, r"triangle inequality.*rather than their squares"),
+        (sparse.csr_array(np.exp(-(BASE**2))), "the largest entries are on the diagonal, as in a similarity matrix"),
+        (sparse.csr_array(BASE + 0.2 * np.eye(30)), r"from a point to itself must be zero; the diagonal contains 0\.2"),
+        (np.exp(-(BASE**2)), "the largest entries are on the diagonal, as in a similarity matrix"),
+        (cdist(np.arange(40.0)[:, None], np.arange(40.0)[:, None]) ** 2, r"triangle inequality.*instead of their squares"),
         (BASE[:, :20], r"as many rows as columns; shape \(30, 20\) was given"),
         (BASE[:2, :2], "a minimum of 3 is required"),
         (BASE.astype(str), "must be a square matrix of numbers"),
@@ -314,7 +316,7 @@ def test_a_metric_that_fails_is_named(torus):
         geolap.distortion(torus, 1.0, metric=lambda a, b: float("nan"))
     with pytest.raises(ValueError, match=r"'yule' failed .* or pass X\.toarray\(\) if that fits in memory"):
         geolap.distortion(sparse.csr_array(torus), 1.0, metric="yule")
-    with pytest.raises(ValueError, match="have an engine of their own; engine='tiled' was given"):
+    with pytest.raises(ValueError, match="have their own engine; engine='tiled' was given"):
         geolap.distortion(torus, 1.0, metric="manhattan", engine="tiled")
 
 

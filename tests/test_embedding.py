@@ -111,7 +111,7 @@ def two_pieces():
 
 def test_disconnected_graphs_are_reported_and_embedded():
     X = two_pieces()
-    message = r"at bandwidth 0\.5 it has 2 components \(of 120, 60 points\): the first coordinate only tells them apart"
+    message = r"at bandwidth 0\.5 it has 2 components \(of 120, 60 points\): the first coordinate only separates them"
     with pytest.warns(UserWarning, match=message):
         whole = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.5).fit(X)
     assert whole.n_graph_components_ == 2
@@ -153,7 +153,7 @@ def test_new_points_out_of_reach_are_reported():
     far = np.array([[50.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     for params in ({}, {"cutoff": 3.0}):
         model = geolap.LaplacianEigenmap(bandwidth=0.5, **params).fit(X)
-        with pytest.warns(UserWarning, match=r"1 of 2 have none at bandwidth 0\.5 and take the values of the nearest"):
+        with pytest.warns(UserWarning, match=r"1 of 2 have none at bandwidth 0\.5 and get the values of the nearest"):
             result = model.transform(far)
         assert np.isfinite(result).all()
     with warnings.catch_warnings():
@@ -215,7 +215,7 @@ def test_nearest_neighbor_graphs_are_solved_sparse():
 def test_a_map_about_outliers_joins_neighbors_with_equal_weights():
     far = 3.0 * np.vstack([np.eye(3), np.eye(3) + 0.03])  # three pairs
     X = np.vstack([make_sphere(400, random_state=0).data, far])
-    with pytest.warns(geolap.UnresolvedWarning, match="8 of 406 points hold 100% of the variance of coordinate 1"):
+    with pytest.warns(geolap.UnresolvedWarning, match="8 of 406 points have 100% of the variance of coordinate 1"):
         pulled = geolap.LaplacianEigenmap(3, n_neighbors=None, random_state=0).fit(X)
     model = geolap.LaplacianEigenmap(3, random_state=0).fit(X)
     assert (pulled.n_neighbors_, model.n_neighbors_) == (None, 20)
@@ -267,7 +267,7 @@ def test_components_have_places_of_their_own_on_a_map_of_few_coordinates():
     rng = np.random.default_rng(0)
     centers = 20.0 * np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [3.0, 2.0, 0.0], [1.0, 1.0, 0.5]])
     X = np.vstack([center + rng.standard_normal((60, 3)) for center in centers])
-    with pytest.warns(UserWarning, match=r"has 5 components .* the first 2 coordinates only tell them apart"):
+    with pytest.warns(UserWarning, match=r"has 5 components .* the first 2 coordinates only separate them"):
         model = geolap.LaplacianEigenmap(2, bandwidth=1.0, calibrate=False).fit(X)
     places = model.embedding_[::60]
     assert pdist(places).min() > 0.2 * pdist(places).max()

@@ -230,7 +230,11 @@ def test_transformers_are_not_touched(sphere):
             None,
             r"n_neighbors must be a whole number of at least 1, 'auto' or None; 0 was given: choose one of them",
         ),
-        ({"n_neighbors": 5, "neighbors": np.eye(300)}, None, r"Either n_neighbors or neighbors .*: leave out one of them"),
+        (
+            {"n_neighbors": 5, "neighbors": np.eye(300)},
+            None,
+            r"either from n_neighbors or from neighbors.*: leave out one of them",
+        ),
         (
             {"neighbors": KNeighborsTransformer(mode="connectivity")},
             None,
@@ -246,12 +250,12 @@ def test_transformers_are_not_touched(sphere):
         (
             {"bandwidth": geolap.GeometricConsistency(n_neighbors=8)},
             None,
-            r"its selector was given n_neighbors=8: give n_neighbors to the estimator instead",
+            r"its selector was given n_neighbors=8: pass n_neighbors to the estimator instead",
         ),
         (
             {"bandwidth": geolap.GeometricConsistency(neighbors=np.eye(300))},
             None,
-            r"(?s)its selector was given neighbors=.*: give neighbors to the estimator instead",
+            r"(?s)its selector was given neighbors=.*: pass neighbors to the estimator instead",
         ),
         ({"neighbors": 1.0 - np.eye(7)}, None, r"must have 300 rows and columns, one for each point; shape \(7, 7\)"),
         ({"local_scale": "nearest"}, None, r"local_scale must be None, .*, 'regional' or a LocalScale; 'nearest' was given"),
@@ -265,11 +269,11 @@ def test_transformers_are_not_touched(sphere):
         ({"metric": 3}, None, r"or a function of two rows; 3 was given: choose one"),
         ({"metric": "precomputed", "bandwidth": 1.0}, np.ones((3, 4)), r"as many rows as columns; shape \(3, 4\) was given"),
         ({"metric": "precomputed", "bandwidth": 1.0}, -np.ones((3, 3)), r"finite and not negative; -1\.0 was given"),
-        ({"metric": "precomputed", "bandwidth": 1.0}, np.triu(np.ones((3, 3)), 1), r"must be symmetric; the given"),
+        ({"metric": "precomputed", "bandwidth": 1.0}, np.triu(np.ones((3, 3)), 1), r"must be symmetric; this one is not"),
         (
             {"metric": "precomputed", "bandwidth": 1.0, "neighbors": 1.0 - np.eye(3)},
             1.0 - np.eye(3),
-            r"Either the matrix of distances or neighbors says how far points are apart.*: leave out one",
+            r"either from the matrix of distances or from neighbors.*: leave out one",
         ),
     ],
 )
@@ -306,7 +310,7 @@ def test_more_duplicates_than_neighbors():
     X = np.repeat(np.random.default_rng(0).standard_normal((50, 3)), 10, axis=0)
     model = geolap.GraphLaplacian(0.5, n_neighbors=5).fit(X)
     assert np.isfinite(model.laplacian_.toarray()).all()
-    with pytest.raises(ValueError, match=r"all that are joined are duplicates: remove duplicates, or raise n_neighbors"):
+    with pytest.raises(ValueError, match=r"all neighbors are duplicates: remove duplicates, or raise n_neighbors"):
         geolap.GraphLaplacian(n_neighbors=5, random_state=0).fit(X)
     few = np.vstack([np.zeros((100, 2)), np.random.default_rng(0).standard_normal((5, 2))])
     assert np.isfinite(geolap.GraphLaplacian(n_neighbors=3, random_state=0).fit(few).laplacian_.toarray()).all()
@@ -316,7 +320,7 @@ def test_more_duplicates_than_neighbors():
 
 
 def test_connections_are_not_taken_for_distances(sphere):
-    with pytest.warns(UserWarning, match=r"all those given are 1, as in a graph of connections: use mode='distance'"):
+    with pytest.warns(UserWarning, match=r"all given distances are 1, as in a connectivity graph: use mode='distance'"):
         geolap.GraphLaplacian(0.5, neighbors=kneighbors_graph(sphere, 10)).fit(sphere)
 
 

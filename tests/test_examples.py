@@ -21,7 +21,7 @@ SAYS = {
     "plot_swiss_roll.py": "corrected by G",
     "plot_coordinates.py": "are chosen: neighbors on their map have the same values of all candidates.",
     "plot_relaxation.py": "distances between points more than 5 apart: 0.99",
-    "plot_named_coordinates.py": "of 10 functions, the coordinates of data of 2 dimensions.",
+    "plot_named_coordinates.py": "of 10 functions, the coordinates of data with 2 dimensions.",
     "plot_molecules.py": "R² of the torsions from the map: 0.9",
     "plot_sparse_counts.py": "of the others are right from",
     "plot_any_metric.py": "correlation of the first coordinate with the path: 0.9",

@@ -50,9 +50,7 @@ def test_proline_dominates_wine():
     variances = wine.data.var(axis=0)
     assert (remark.kind, wine.feature_names[remark.feature]) == ("dominant", "proline")
     assert remark.share == pytest.approx(variances.max() / variances.sum())
-    said = (
-        "Feature 12 has 99.8 % of the variance, so it alone decides the distances: if the features have different units, use"
-    )
+    said = "Feature 12 has 99.8 % of the variance, so it dominates the distances: if the features have different units, use"
     assert remark.text == f"{said} scikit-learn's StandardScaler first."
     assert in_shell(remark) == f"{said} --standardize first."
     assert kinds(StandardScaler().fit_transform(wine.data)) == []
@@ -89,7 +87,7 @@ def test_a_column_that_counts_rows_is_told_once(n, step):
     (remark,) = feature_remarks(X)
     assert (remark.kind, remark.feature) == ("index", 3)
     assert remark.share > 0.99
-    said = "Feature 3 changes by the same amount from each row to the next, as row numbers do: unless it was measured, use"
+    said = "Feature 3 increases by the same amount from row to row, as row numbers do: unless it was measured, use"
     assert remark.text == f"{said} the other columns."
     assert in_shell(remark) == f"{said} --drop."
 
@@ -110,7 +108,7 @@ def test_classes_left_among_the_features_are_told(name):
     X, y = getattr(sets, f"load_{name}")(return_X_y=True)
     found = [remark for remark in feature_remarks(np.column_stack([X, y])) if remark.kind == "label"]
     assert [remark.feature for remark in found] == [X.shape[1]]
-    said = "values, at equal steps, while most others take more: if it holds classes, it belongs in"
+    said = "equally spaced values, while most other features take more: if it holds classes, use it as"
     assert found[0].text == f"Feature {X.shape[1]} takes only {len(np.unique(y))} {said} y."
     assert in_shell(found[0]).endswith(f"{said} --labels.")
 
@@ -156,7 +154,9 @@ def test_answers_on_a_scale_of_five_are_discrete(unit):
     assert remark == Remark("discrete", remark.text, step=remark.step)
     assert remark.step == pytest.approx(unit)
     assert remark.text == in_shell(remark)
-    assert f"more than 5 values, so distances take at most {1 + 8 * 16}, none between 0 and {unit:.3g}: " in remark.text
+    assert (
+        f"more than 5 values, so distances take at most {1 + 8 * 16} values, none between 0 and {unit:.3g}: " in remark.text
+    )
 
 
 def test_the_number_of_distances_is_an_upper_bound():
@@ -182,7 +182,7 @@ def test_copies_are_told_from_one_in_twenty():
     X[5] = X[50]
     (remark,) = feature_remarks(X)
     assert (remark.kind, remark.feature, remark.share) == ("duplicates", None, pytest.approx(0.06))
-    assert remark.text == "6 % of the points repeat others: remove the copies, unless they were measured separately."
+    assert remark.text == "6 % of the points are copies of others: remove the copies, unless they were measured separately."
     signed = np.vstack([np.zeros((7, 4)), -np.zeros((7, 4)), normal(186)])
     assert [remark.share for remark in feature_remarks(signed)] == [pytest.approx(13 / 200)]
 
@@ -203,12 +203,12 @@ def test_a_code_for_missing_values_is_told_once(code, kind):
 def test_the_code_is_named_with_what_to_do_about_it():
     X = heights(-999)
     (remark,) = feature_remarks(X)
-    said = "Feature 0 holds -999 34 times, far from all its other values: if it stands for missing values, use"
+    said = "Feature 0 contains -999 34 times, far from all its other values: if it is a code for missing values, use"
     assert remark.text == f"{said} the rows without it."
     assert in_shell(remark) == f"{said} --na_values."
     X[100:140, 1] = -99.9
     (remark,) = feature_remarks(X)
-    assert "Feature 1 holds -99.9 40 times, far from all its other values (1 other feature alike): if" in remark.text
+    assert "Feature 1 contains -99.9 40 times, far from all its other values (1 other feature too): if" in remark.text
     many = normal(40_000)
     many[::100, 3] = -9999
     assert "times in 20000 rows, far" in feature_remarks(many)[0].text
@@ -245,7 +245,7 @@ def test_dates_written_as_numbers_are_told():
     X = np.column_stack([normal(), dates])
     (remark,) = feature_remarks(X)
     assert (remark.kind, remark.feature) == ("date", 4)
-    said = "Feature 4 looks like dates written as numbers, whose differences are no lengths of time: use days since a start"
+    said = "Feature 4 looks like dates written as numbers, so its differences are not durations: use days since a start date"
     assert remark.text == f"{said} instead, or the other columns."
     assert in_shell(remark) == f"{said} instead, or --drop."
 

@@ -168,7 +168,7 @@ def test_labels_are_no_fractions(tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_one_of_several_arrays_is_chosen_and_others_are_listed(tmp_path):
     np.savez(tmp_path / "x.npz", one=X, other=X[:, :2])
-    with pytest.raises(FileError, match="it holds 'one', 'other': choose one with --array"):
+    with pytest.raises(FileError, match="it has 'one', 'other': choose one with --array"):
         read_table(tmp_path / "x.npz")
     assert read_table(tmp_path / "x.npz", array="other").points.shape == (12, 2)
     with pytest.raises(FileError, match="no 'third': it has 'one', 'other'"):
@@ -215,7 +215,7 @@ def test_columns_may_be_the_points(tmp_path):
     assert table.columns == ("g0", "g1", "g2")
     assert table.row_names == tuple(ROWS)
     (tmp_path / "words.csv").write_text("gene,a,b\nx,1,red\ny,2,blue\nz,4,red\n")
-    with pytest.raises(FileError, match=r"must be numbers; column 'b' of 'words\.csv' holds text"):
+    with pytest.raises(FileError, match=r"must be numbers; column 'b' of 'words\.csv' contains text"):
         read_table(tmp_path / "words.csv", transpose=True)
 
 
@@ -324,7 +324,7 @@ def test_an_unknown_column_is_answered_with_the_nearest(tmp_path):
     frame().rename(columns={"a": "weight"}).to_csv(tmp_path / "x.csv", index=False)
     with pytest.raises(FileError, match="did you mean 'weight'"):
         read_table(tmp_path / "x.csv", columns=["wieght"])
-    with pytest.raises(FileError, match=r"'kind' of .* holds text"):
+    with pytest.raises(FileError, match=r"'kind' of .* contains text"):
         read_table(tmp_path / "x.csv", columns=["kind"])
 
 
@@ -336,7 +336,7 @@ def test_an_unknown_column_is_answered_with_the_nearest(tmp_path):
         ("a,b,\n1,2,\n3,4,\n5,5,\n", "Column left out, empty: 'column3'."),
         ("a,b\n1,true\n3,False\n5,TRUE\n", "True and false were read as 1 and 0 (1 columns)."),
         ("a;b\n1,5;2\n3,25;4\n5;5\n", "Decimal commas were read as decimal points."),
-        ("a,a\n1,2\n3,4\n6,6\n", "Columns of the same name were told apart by .1, .2, …"),
+        ("a,a\n1,2\n3,4\n6,6\n", "Columns with the same name were renamed with .1, .2, …"),
         ("t,a\n1,2020-01-01\n3,2020-01-02\n6,2020-01-03\n", "Column left out, text: 'a'."),
         ("x1,1,2\nx2,2,3\nx3,4,5\n", "The first line was read as data (--header if it names the columns)."),
         ("# by hand\n1,2\n3,4\n6,6\n", "Lines that begin with # were skipped (1)."),
@@ -353,18 +353,18 @@ def test_whatever_is_decided_about_columns_is_said(text, note, tmp_path):
     ("text", "sentence"),
     [
         ("a,b\n1,2\n3,x\n4,5\n5,6\n", "3 numbers and 1 other cell, first 'x' in row 2"),
-        ("a,b\n1,2\n3\n4,5\n", r"as many cells in every row; .* Row #3: Expected 2 columns, got 1"),
+        ("a,b\n1,2\n3\n4,5\n", r"the same number of cells in every row; .* Row #3: Expected 2 columns, got 1"),
         ('a;b\n"1,234";2\n"5,678";3\n', "0 numbers and 2 other cells, first '1,234' in row 1: .* --thousands and --decimal"),
         ("a,b\n1,2\n3,\n4,5\n", r"missing or infinite values \(1\) in 'b', first in row 2: correct them"),
         ("a,b\n1,2\n3,inf\n4,5\n", r"missing or infinite values \(1\) in 'b', first in row 2"),
         ("a,b,c\n1,2,\n,4,5\n,,5\n8,9,1\n", r"infinite values \(4\) in 'a', 'b', 'c', first in row 1"),
         ("a,b,c\n1,2,3\n,inf,5\n8,9,1\n", r"infinite values \(2\) in 'a', 'b', first in row 2"),
         ("a,b,c,d,e,f,g\n1,2,3,4,5,6,7\n,,,,,,\n", r"\(7\) in 'a', 'b', .*, 'g', first in row 2"),
-        ("a,b\n", "a header and nothing below it"),
+        ("a,b\n", "it is empty, or has only a header"),
         ("a b c, d e\nf g, h i\n", "must have a column of numbers"),
         ("a,b\nx,y\nz,w\n", r"'x\.csv' must have a column of numbers; there is none among 'b': check"),
         ("a\nx\nz\n", "must have a column of numbers; there is none among 'a': check"),
-        ("a,b\n1,true\n2,1\n3,0\n", "numbers, truths or text; 'b' .* 2 numbers and 1 other cell, first 'true' in row 1"),
+        ("a,b\n1,true\n2,1\n3,0\n", "numbers, true/false or text; 'b' .* 2 numbers and 1 other cell, first 'true' in row 1"),
     ],
 )
 def test_a_table_that_is_not_one_is_a_sentence(text, sentence, tmp_path):
@@ -515,7 +515,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path):
         check=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
     )
-    assert "must be written whole" in told.stdout
+    assert "must be written completely" in told.stdout
     assert os.listdir(tmp_path) == []
 
 
@@ -551,10 +551,10 @@ def test_text_is_read_from_a_pipe_and_by_its_first_bytes(tmp_path):
         assert read_table(tmp_path / "pipe").points.tolist() == [[1, 2], [3, 4], [5, 5]]
 
 
-@pytest.mark.parametrize(("name", "advice"), [("x.xls", "save it as .csv"), ("x.PKL", "a pickle may run anything")])
+@pytest.mark.parametrize(("name", "advice"), [("x.xls", "save it as .csv"), ("x.PKL", "a pickle may run any code")])
 def test_a_kind_that_is_not_read_is_told_what_to_become(name, advice, tmp_path):
     (tmp_path / name).write_bytes(b"PK\x03\x04")
-    with pytest.raises(FileError, match=rf"Files must be of a kind that is read \(npy, .*\); '{name}' is not: .*{advice}"):
+    with pytest.raises(FileError, match=rf"The file format must be supported \(npy, .*\); '{name}' is not: .*{advice}"):
         read_table(tmp_path / name)
 
 

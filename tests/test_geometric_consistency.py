@@ -279,7 +279,7 @@ def test_near_duplicates_make_two_scales():
 
 def test_distances_below_floating_point_are_refused_in_a_sentence():
     X = np.random.default_rng(0).integers(-9, 9, (100, 2)) * 5e-324
-    with pytest.raises(ValueError, match=r"must be representable numbers; they range from .*: rescale the data"):
+    with pytest.raises(ValueError, match=r"must be within floating-point range; they range from .*: rescale the data"):
         chosen(X)
 
 

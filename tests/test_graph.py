@@ -254,5 +254,7 @@ def test_graphs_do_not_change_the_pairs():
 
 def test_bandwidths_whose_square_is_no_number_are_refused():
     X = make_sphere(50, random_state=0).data * 1e-200
-    with pytest.raises(ValueError, match=r"scales with 1/ε², which must be a number; the bandwidth is .*: rescale the data"):
+    with pytest.raises(
+        ValueError, match=r"scales with 1/ε², which must be a finite number; the bandwidth is .*: rescale the data"
+    ):
         geolap.GraphLaplacian(5e-201).fit(X)

@@ -113,7 +113,7 @@ def test_nodes_can_have_names_and_light_edges_be_left_out():
 
 @pytest.mark.parametrize("names", [["a"] * 300, range(299)])
 def test_names_must_be_different_ones(names):
-    with pytest.raises(ValueError, match="names must be 300 different ones"):
+    with pytest.raises(ValueError, match="names must be 300 distinct names"):
         geolap.GraphLaplacian(0.8).fit(X).graph_.to_networkx(names)
 
 

@@ -57,7 +57,7 @@ def test_functions_off_the_manifold_explain_nothing(rotor, graph):
     functions = {"noise": noise[0], "more": noise[1], "constant": np.ones(800)}
     found = geolap.explain_coordinates(graph, functions, intrinsic_dim=2)
     assert "constant" not in found.chosen
-    assert "too little for the data to be explained" in str(found)
+    assert "too little to explain the data" in str(found)
     none = geolap.explain_coordinates(graph, {"constant": np.ones(800)}, intrinsic_dim=2)
     assert none.chosen == ()
     assert "None of the 1 functions varies" in str(none)

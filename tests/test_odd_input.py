@@ -52,7 +52,7 @@ def test_a_column_of_times_is_no_number():
 
 def test_landmarks_at_one_place_are_refused():
     X = np.vstack([np.zeros((28, 2)), [[1.0, 0.0], [0.0, 1.0]]])
-    with pytest.raises(ValueError, match="At least three landmarks must be at different places; the 5 drawn are at"):
+    with pytest.raises(ValueError, match="At least three landmarks must be at distinct positions; the 5 drawn have"):
         geolap.LaplacianEigenmap(n_landmarks=5, bandwidth=1.0, random_state=0).fit(X)
 
 
@@ -125,7 +125,7 @@ def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(ending, tmp_path
         text=True,
     )
     assert process.returncode == 2
-    assert "must be written whole" in process.stderr
+    assert "must be written completely" in process.stderr
     assert output.read_text() == "as it was"
     assert {path.name for path in tmp_path.iterdir()} == {"points.npy", output.name}
 

@@ -107,7 +107,7 @@ def test_scales_and_matrices_can_be_searched(torus):
     ("parameters", "sentence"),
     [
         ({}, r"must be a dict from names to values or ranges; \{\} was given"),
-        ({"gamma": [1]}, r"one that shapes the graph \(bandwidth, renormalization, .*; 'gamma' was given"),
+        ({"gamma": [1]}, r"A parameter must affect the graph \(bandwidth, renormalization, .*; 'gamma' was given"),
         ({"working_dim": [1, 2]}, r"'working_dim' was given: leave it out"),
         ({"cutoff": (3, 1)}, r"\(low, high\) with low < high; cutoff=\(3, 1\) was given"),
         ({"cutoff": 3.0}, r"a list of values or a range \(low, high\); cutoff=3\.0 was given: pass \[3\.0\]"),

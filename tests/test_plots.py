@@ -98,7 +98,7 @@ def test_the_distortions_drawn_average_to_the_criterion(selector, eigenmap):
 
 
 def test_what_cannot_be_drawn_is_told_in_a_sentence(points, eigenmap):
-    with pytest.raises(ValueError, match=r"must be fitted, and have chosen .* LaplacianEigenmap has no selection_: fit it"):
+    with pytest.raises(ValueError, match=r"must be fitted and have chosen .* LaplacianEigenmap has no selection_: fit it"):
         SelectionDisplay.from_estimator(eigenmap)
     with pytest.raises(ValueError, match=r"the selection was made by 'median': use method 'gc'"):
         DistortionDisplay.from_selection(geolap.select_bandwidth(points, "median"), eigenmap.embedding_)

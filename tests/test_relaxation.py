@@ -123,7 +123,7 @@ def test_tensors_are_relaxed_as_arrays_are(dome, where, monkeypatch):
 
 
 def test_what_cannot_be_relaxed_is_a_sentence(roll, rolled):
-    with pytest.raises(ValueError, match="pass a fitted map, or a fitted estimator beside the array"):
+    with pytest.raises(ValueError, match="pass a fitted map, or a fitted estimator with the array"):
         geolap.relax(roll.data)
     with pytest.raises(ValueError, match="a finite array of 1500 rows"):
         geolap.relax(roll.data[:10], rolled)

@@ -182,7 +182,7 @@ def test_a_file_is_whole_or_not_there(points, tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr("pathlib.Path.replace", full)
-    with pytest.raises(FileError, match=r"must be written whole; that failed .no space left."):
+    with pytest.raises(FileError, match=r"must be written completely; that failed .no space left."):
         write_report(path, points, comparison=comparison, name="second")
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
@@ -303,7 +303,7 @@ def test_clusters_are_those_that_the_estimator_finds(wine, wine_report):
     assert f"0 ({np.bincount(found.found.labels_)[0]})" in page
     assert "The graph joins each point with its 10 nearest neighbors, with local scales, and is connected." in page
     given = clusters_of(Points.of(wine[0]), wine_report.maps, 0, geolap.LaplacianClustering(5, random_state=0).fit(wine[0]))
-    assert "<p>5 clusters. The number of clusters is as given." in page_of(replace(wine_report, clusters=given), version="1")
+    assert "<p>5 clusters. The number of clusters was given." in page_of(replace(wine_report, clusters=given), version="1")
 
 
 @pytest.mark.slow
@@ -329,7 +329,7 @@ def test_what_takes_long_is_left_out_with_a_sentence(monkeypatch, points):
         monkeypatch.setattr(f"geolap.display.report.{module}.MOST_OF_NEIGHBORS", 100)
     content = content_of(points[:101], random_state=0)
     assert content.clusters is None
-    assert "Clusters were not looked for, because that takes long with 101 points" in page_of(content, version="1")
+    assert "Clusters were not computed, because that is slow with 101 points" in page_of(content, version="1")
 
 
 @pytest.mark.slow
@@ -446,7 +446,7 @@ def test_maps_of_many_points_are_carried_by_landmarks(monkeypatch, points, conte
     monkeypatch.setattr("geolap.display.report.maps.DRAWN", 100)
     maps = map_views(Points.of(points), content.selection, 0)
     assert [len(view.rows) for view in maps.views] == [100, 100, 100]
-    assert "100 of the 250 points carry the maps" in maps.remark
+    assert "The maps use 100 of the 250 points" in maps.remark
     monkeypatch.setattr("geolap.display.report.maps._MOST_SECONDS", 0.0)
     maps = map_views(Points.of(points), content.selection, 0)
     assert maps.views == ()
@@ -481,7 +481,7 @@ def test_slow_rules_are_not_asked_of_many_points(monkeypatch, points):
     monkeypatch.setitem(content_module._RIVALS, "semigroup", 100)
     content = content_of(points, random_state=0)
     assert "semigroup" not in [rival.method for rival in content.rivals]
-    assert "they would take long with 250 points: semigroup." in content.remarks["rivals"]
+    assert "they are slow with 250 points: semigroup." in content.remarks["rivals"]
 
 
 def test_the_bandwidth_is_the_one_that_the_selector_finds(points, content):

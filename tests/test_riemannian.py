@@ -139,11 +139,11 @@ def test_bad_input_is_answered_in_words(change, sentence, sphere):
 def test_bad_curves_paths_and_triangles_are_answered_in_words(sphere):
     X, model = sphere
     metric = geolap.riemannian_metric(X, model.laplacian_)
-    with pytest.raises(ValueError, match=r"row indices \(n,\) or places on the map \(n, 3\); an array of shape \(4, 2\)"):
+    with pytest.raises(ValueError, match=r"row indices \(n,\) or positions on the map \(n, 3\); an array of shape \(4, 2\)"):
         metric.length(np.zeros((4, 2)))
     with pytest.raises(ValueError, match=r"Triangles must be an array \(n, 3\) of row indices; shape \(5,\) was given"):
         metric.area(np.zeros(5, dtype=int))
-    with pytest.raises(ValueError, match=r"sparse matrix of 1500 rows .* near points only; a ndarray of"):
+    with pytest.raises(ValueError, match=r"sparse matrix of 1500 rows .* only nearby points; a ndarray of"):
         metric.geodesics(model.transition_, 0)  # all pairs are joined: paths would leave the surface
     with pytest.raises(ValueError, match=r"row indices from 0 to 1499; \[ 0 -1\] were given"):
         metric.geodesic_path(kneighbors_graph(X, 15), 0, -1)

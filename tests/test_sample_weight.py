@@ -335,7 +335,7 @@ def test_rules_are_continuous_in_the_weights(method):
     [
         (np.ones(59), "one number for each of the 60 points"),
         (np.ones((60, 1)), "one number for each of the 60 points"),
-        (np.zeros(60), "above zero"),
+        (np.zeros(60), "must be above zero and finite"),
         (np.where(np.arange(60) == 7, -1.0, 1.0), "-1.0 was given, first at row 7"),
         (np.where(np.arange(60) == 7, np.nan, 1.0), "nan was given, first at row 7"),
         (np.where(np.arange(60) == 7, np.inf, 1.0), "inf was given, first at row 7"),
@@ -355,12 +355,12 @@ def test_bad_weights_are_refused_in_a_sentence(weights, words):
 def test_what_has_no_weights_says_so():
     with pytest.raises(ValueError, match="LocalContinuity counts neighbors one by one"):
         geolap.select_bandwidth(X, "lcmc", sample_weight=M)
-    with pytest.raises(ValueError, match="the device engine has them elsewhere"):
+    with pytest.raises(ValueError, match="the device engine keeps them elsewhere"):
         geolap.distortion(X, 0.5, sample_weight=M, engine="device")
     chunks = pytest.importorskip("dask.array").from_array(X, chunks=(20, 5))
-    with pytest.raises(ValueError, match="the chunked engine has them elsewhere"):
+    with pytest.raises(ValueError, match="the chunked engine keeps them elsewhere"):
         geolap.distortion(chunks, 0.5, sample_weight=M)
-    with pytest.raises(ValueError, match="Pairs are thinned where points have weights of 1"):
+    with pytest.raises(ValueError, match="Graphs of weighted points are not thinned"):
         geolap.GraphLaplacian(0.8, n_edges=5).fit(X, sample_weight=M)
 
 
@@ -396,7 +396,7 @@ def test_a_column_of_a_file_says_how_many_points_a_row_stands_for(shell, tmp_pat
 
 def test_the_shell_says_what_is_wrong_with_weights(shell, tmp_path):
     pd.DataFrame(X[:, :3], columns=list("abc")).assign(word="x").to_csv(tmp_path / "table.csv", index=False)
-    for weights, words in (("a", "--weights says how many points"), ("word", "Weights must be numbers; column 'word'")):
+    for weights, words in (("a", "--weights is the number of points"), ("word", "Weights must be numbers; column 'word'")):
         code, _, said = shell("select", tmp_path / "table.csv", "--weights", weights)
         assert code == 2
         assert words in said

@@ -29,10 +29,10 @@ SELECTION = Selection(
 
 
 def test_advice_is_rendered_with_the_names_of_whoever_reads_it():
-    assert "a larger max_share looks further" in SELECTION.explain()
-    assert "a larger --max-share looks further" in SELECTION.explain(lambda name, _: "--" + name.replace("_", "-"))
+    assert "a larger max_share extends the search" in SELECTION.explain()
+    assert "a larger --max-share extends the search" in SELECTION.explain(lambda name, _: "--" + name.replace("_", "-"))
     assert str(SELECTION) == SELECTION.explain()
-    further = "A larger max_share searches further, but what it finds is rarely local."
+    further = "A larger max_share extends the search, but what it finds is rarely local."
     assert further in replace(SELECTION, status=Status.UPPER_END).explain()
 
 
@@ -86,7 +86,7 @@ FEW = Neighborhoods(1.0, effective=40.0, spanning=2.4, uneven=(3.0, 80.0), growt
         (60.0, 30.0, "A typical point has 60 effective neighbors, of which 30 span the tangent plane."),
         (4.21, 1.2, "A typical point has 4.2 effective neighbors, of which 1.2 span the tangent plane."),
         (1.3, 1.01, "A typical point has 1.3 effective neighbors, of which 1 spans the tangent plane."),
-        (1.02, 1.0, "A typical point has no effective neighbor but itself, so nothing spans its tangent plane."),
+        (1.02, 1.0, "A typical point has no effective neighbor except itself, so nothing spans its tangent plane."),
     ],
 )
 def test_one_neighbor_and_many_are_told_in_good_english(effective, spanning, sentence):

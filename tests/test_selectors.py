@@ -169,7 +169,7 @@ def test_duplicates_that_leave_no_distance_are_named():
     X = np.repeat(np.random.default_rng(0).standard_normal((3, 2)), 50, axis=0)
     with pytest.raises(ValueError, match=r"distance to neighbor 10 must be positive .*: remove duplicate points"):
         select_bandwidth(X, "knn")
-    with pytest.raises(ValueError, match=r"the 37 nearest of every point are at the same place: remove duplicate points"):
+    with pytest.raises(ValueError, match=r"the 37 nearest of every point are at the same position: remove duplicate points"):
         select_bandwidth(X, "lcmc")
     X[:140] = X[0]
     X[-1], X[-2] = [9.0, 9.0], [8.0, 7.0]

@@ -239,7 +239,7 @@ def test_bad_labels_are_answered_in_words(y, sentence):
 def test_many_classes_of_one_label_each_are_doubted():
     X, _, _ = two_spheres(60)
     single = np.where(np.arange(120) < 21, np.arange(120), -1)
-    with pytest.warns(UserWarning, match="Each of the 21 classes has one labeled point: check that y names classes"):
+    with pytest.warns(UserWarning, match="Each of the 21 classes has only one labeled point: check that y contains classes"):
         geolap.LaplacianClassifier(0.7).fit(X, single)
     for few in (np.where(single == 20, -1, single), np.where(single == 20, 0, single)):  # warnings are errors
         geolap.LaplacianClassifier(0.7).fit(X, few)

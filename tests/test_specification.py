@@ -46,7 +46,7 @@ def test_a_selector_follows_its_estimator_and_may_not_contradict_it():
     outer = GraphSpec(renormalization=0.5, n_neighbors=20, n_jobs=1).filled()
     inner = GraphSpec(exact=True, n_jobs=2).within(outer)
     assert (inner.renormalization, inner.n_neighbors, inner.exact, inner.n_jobs) == (0.5, 20, True, 2)
-    with pytest.raises(ValueError, match=r"its selector was given renormalization=1.0: give renormalization to"):
+    with pytest.raises(ValueError, match=r"its selector was given renormalization=1.0: pass renormalization to"):
         GraphSpec(renormalization=1.0).within(outer)
 
 

@@ -110,9 +110,7 @@ def test_as_many_edges_as_the_error_asks_for(hourglass, monkeypatch):
     assert model.thinning_error_ == pytest.approx(0.012, rel=0.1)
     assert 80 < model.n_edges_ < 110
     monkeypatch.setattr(build, "MOST_ENTRIES", 4000 * 20)
-    with pytest.warns(
-        UserWarning, match=r"with 19 edges of a point, as many as are stored, they may be off by 6%: set n_land"
-    ):
+    with pytest.warns(UserWarning, match=r"with at most 19 edges per point they may be off by 6%: set n_land"):
         _graph(hourglass, bandwidth=0.239)
     monkeypatch.setattr(build, "MOST_ENTRIES", 4000 * 40)
     assert _graph(hourglass, bandwidth=0.239).n_edges_ == pytest.approx(39, rel=0.05)
@@ -201,7 +199,8 @@ def test_bad_numbers_of_edges_are_refused(small):
             _graph(small, n_edges=value)
     for params in ({"n_neighbors": 5}, {"neighbors": np.eye(900)}, {"metric": "precomputed"}):
         with pytest.raises(
-            ValueError, match=r"thinned where all within reach count; n_edges = 20 was given .*: leave out one"
+            ValueError,
+            match=r"Thinning applies to graphs of all pairs within reach; n_edges = 20 was given .*: leave out one",
         ):
             _graph(cdist(small, small) if "metric" in params else small, n_edges=20, **params)
 

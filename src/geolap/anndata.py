@@ -52,7 +52,7 @@ def select(
     sample_weight: Any = None,
     **params: Any,
 ) -> None:
-    """Choose a bandwidth for the observations, and write it and how it was chosen into ``adata.uns[key_added]``.
+    """Choose a bandwidth for the observations, and write it with its reasons into ``adata.uns[key_added]``.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def select(
         pairs; only with method "gc" or "gc_inverse".
     key_added : str, default "geolap"
     sample_weight : str or array-like (n_obs,), optional
-        How many observations each stands for: a column of ``adata.obs``, or numbers.
+        Number of observations that each one represents: a column of ``adata.obs``, or numbers.
     **params
         Parameters of the method, for instance ``random_state``.
 
@@ -134,7 +134,7 @@ def neighbors(
     ----------
     adata : AnnData
     n_neighbors : int, default 15
-        k, without the observation itself, which scanpy counts too.
+        k, not counting the observation itself, unlike scanpy.
     bandwidth : float, str or selector, default "gc"
         ε, the name of a method of `geolap.select_bandwidth`, or a selector.
     local_scale : int, "regional", LocalScale or None, default 7
@@ -248,7 +248,7 @@ def cluster(
     sample_weight: Any = None,
     **params: Any,
 ) -> None:
-    """Divide the observations into clusters, and write these into ``adata.obs[key_added]`` as categories.
+    """Divide the observations into clusters, and write them into ``adata.obs[key_added]`` as categories.
 
     Their number, how it was found, eigenvalues and parameters go into ``adata.uns[key_added]["clusters"]``.  Unless a
     bandwidth is given, it is selected for the graph and written as `select` writes it.
@@ -327,8 +327,9 @@ def _fitted(
     known = kind().get_params()
     unknown = sorted(set(params) - set(known))
     if unknown:
-        names = ", ".join(known)
-        raise TypeError(f"{kind.__name__} takes the parameters {names}; {', '.join(unknown)} was given: leave it out.")
+        raise TypeError(
+            f"{kind.__name__} takes the parameters {', '.join(known)}; {', '.join(unknown)} was given: remove it."
+        )
     X, weights, origin = points
     joined = {} if neighbors_key is None else {"neighbors": _distances(adata, neighbors_key)}
     model = kind(**own, **(params | joined)).fit(X, sample_weight=weights)
@@ -355,7 +356,7 @@ def _representation(
     if use_rep != "X" and use_rep not in adata.obsm:
         raise ValueError(
             f"use_rep must be 'X' or a key of adata.obsm ({', '.join(adata.obsm) or 'empty'}); {use_rep!r} was given: "
-            "choose one of them, or compute it first."
+            "choose one of these, or compute it first."
         )
     known = points_of(adata.X if use_rep == "X" else adata.obsm[use_rep])
     points = known.given if isinstance(known, Distances) else known.host  # sparse counts stay sparse

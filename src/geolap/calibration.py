@@ -42,17 +42,17 @@ class Calibration:
     Attributes
     ----------
     factor : float
-        c: L/c has its scale right.  1 where it cannot be told.
+        c: L/c has the right scale.  1 if c cannot be determined.
     standard_error : float
-        Of c over evaluation points; NaN where no directions stand out.
+        Of c over evaluation points; NaN if no directions stand out.
     step : float
-        The same factor for one step: what H, and with it lengths and areas on a map, is divided by.
+        The same factor for one step: H, and with it lengths and areas on a map, is divided by it.
     dimension : int or None
-        d, the tangent directions that were compared; None where most points see none that stand out.
+        d, the number of tangent directions compared; None if no number stands out for most points.
     share : float
         Share of the evaluation points that see d directions.
     share_near : float
-        Share of them that see d directions among the neighbors of one step alone.
+        Share of them that see d directions in only one step.
     rates : ndarray (t,)
         (2/dε²)(m(t) − m(t − 1)) for t = 1, 2, …
     """
@@ -79,20 +79,20 @@ class Calibration:
         """The factor in words."""
         if self.standard_error > 0 and not self.told:
             return Sentence(
-                "How far a walk on the graph gets differs so much from point to point (few points or distant outliers do "
-                "that) that nothing tells what to divide the Laplacian by: its eigenvalues are those of the graph."
+                "The calibration factor varies too much between points to be estimated (too few points, or distant "
+                "outliers); eigenvalues are left uncalibrated."
             )
         if not self.told:
             return Sentence(
-                "No number of directions stands out for most points ({share:.0%} agree), so there is no length to calibrate "
-                "the Laplacian by: its eigenvalues are those of the graph.",
+                "The points do not agree on a number of directions ({share:.0%} agree), so there is no length to calibrate "
+                "by; eigenvalues are left uncalibrated.",
                 share=self.share,
             )
         if self.noisy:
             return Sentence(
                 "The neighbors of most points reach no farther than the noise: only {near:.0%} of the points see {d} "
-                "directions among them. Eigenvalues are divided by {c:.2f} ± {error:.2f}, measured over many steps, and may "
-                "still be off: use more neighbors, or all pairs.",
+                "directions among them. Eigenvalues are divided by {c:.2f} ± {error:.2f}, measured over many steps, and "
+                "may still be off: use more neighbors, or all pairs.",
                 near=self.share_near,
                 d=self.dimension,
                 c=self.factor,
@@ -100,7 +100,7 @@ class Calibration:
             )
         return Sentence(
             "A walk on the graph goes {c:.3f} ± {error:.3f} times as far as diffusion on the data, in {d} directions (mean "
-            "square): the Laplacian is divided by that.",
+            "square): the Laplacian is divided by this factor.",
             c=self.factor,
             error=self.standard_error,
             d=self.dimension,

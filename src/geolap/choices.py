@@ -26,7 +26,7 @@ RULES = {
     "bgh": Rule("kernel_sum", "KernelSum", "steepest growth of the kernel sum", 10_000, all_pairs=True),
     "semigroup": Rule("semigroup", "Semigroup", "error of the semigroup property", 2000, all_pairs=True),
     "clmr": Rule("multiscale_svd", "MultiscaleSVD", "singular values over scales", 20_000),
-    "lcmc": Rule("local_continuity", "LocalContinuity", "neighbors that a map keeps"),
+    "lcmc": Rule("local_continuity", "LocalContinuity", "neighbors preserved by a map"),
     "singer": Rule("singer", "SingerRate", "optimal rate from a small pilot sample"),
     "median": Rule("distances", "MedianDistance", "median of all distances", 20_000),
     "knn": Rule("distances", "NeighborDistance", "distance to the k-th neighbor", 20_000),

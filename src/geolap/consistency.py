@@ -24,7 +24,7 @@ __all__ = ["Consistency", "DistortionCurve"]
 
 @dataclass(frozen=True)
 class DistortionCurve:
-    """D(ε) and what it is the mean of.
+    """D(ε) and its value at each evaluation point.
 
     Attributes
     ----------
@@ -36,12 +36,12 @@ class DistortionCurve:
     sample : ndarray (n_sample,)
         Row indices of the evaluation points.
     effective_neighbors : ndarray (n_sample, m)
-        (Σ_j W_ij)² / Σ_j W_ij², the point itself counted.
+        (Σ_j W_ij)² / Σ_j W_ij², including the point itself.
     degree_error : ndarray (m,) or None
-        Relative error of the degrees d_j behind D, if they were estimated: D is high by less than a hundredth as long as
+        Relative error of the degrees d_j behind D, if they were estimated: D is too high by less than a hundredth as long as
         this is below D/2.
     weights : ndarray (n_sample,) or None
-        Of the evaluation points in the mean, if points have weights.
+        Weights of the evaluation points in the mean, if points have weights.
     """
 
     bandwidths: np.ndarray

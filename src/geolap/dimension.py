@@ -32,7 +32,7 @@ class DimensionEstimate(Carded):
     Attributes
     ----------
     neighborhoods : Neighborhoods
-        All three estimates, and how many neighbors they rest on.
+        All three estimates, and the number of neighbors behind them.
     selection : Selection or None
         How the bandwidth was chosen, if it was.
     """
@@ -42,7 +42,7 @@ class DimensionEstimate(Carded):
 
     @property
     def dimension(self) -> int | None:
-        """The dimension, where the estimates agree; None where it cannot be told."""
+        """The dimension, where the estimates agree; None if it cannot be determined."""
         return self.neighborhoods.dimension
 
     def __str__(self) -> str:
@@ -61,23 +61,23 @@ def intrinsic_dimension(
     metric: Metric = "euclidean",
     n_jobs: int | None = None,
 ) -> DimensionEstimate:
-    """Intrinsic dimension at one scale, or that it cannot be told there.
+    """Intrinsic dimension at one scale, or the reason why it cannot be determined there.
 
     Three estimates must agree: the vote for the largest gap of the local singular values, the growth of neighborhoods with
-    ε, and the likelihood of the distances to nearest neighbors.  Where too few neighbors carry a tangent plane there is no
-    vote.
+    ε, and the likelihood of the distances to nearest neighbors.  If there are too few neighbors for a tangent plane, there
+    is no vote.
 
     Parameters
     ----------
     X : array-like (n_points, n_features)
     bandwidth : str, float or selector, default "gc"
-        A method of `select_bandwidth`, a number, or a selector with parameters of its own.
+        A method of `select_bandwidth`, a number, or a selector.
     n_sample : int or None, default 200
-        Number of random points that are asked; None takes all.
+        Number of random points used; None uses all.
     max_dim : int, default 20
         The largest dimension considered.
     sample_weight : array-like (n_points,), optional
-        How many points each row stands for: a point of weight 2 is a point given twice.
+        Number of points that each row represents: a point of weight 2 is the same as a point given twice.
     random_state : int, RandomState or None
     metric : str or callable, default "euclidean"
         As for `geolap.distortion`.
@@ -125,7 +125,7 @@ def dimension_range(
     intrinsic_dim : int
         The true d.
     bandwidths : array-like, optional
-        By default every bandwidth of ratio 2^(1/4) in the range that selectors search.
+        By default bandwidths in steps of ratio 2^(1/4) over the range that selectors search.
     n_sample, max_dim, random_state, metric, n_jobs
         As for `intrinsic_dimension`.
 
@@ -195,7 +195,7 @@ def dimension_curve(
     bandwidths : array-like (m,)
         For instance ``selection.bandwidths``.
     n_sample : int or None, default 50
-        Number of random points that vote; None takes all.
+        Number of random points that vote; None uses all.
     max_dim, random_state, metric, n_jobs
         As for `intrinsic_dimension`.
 

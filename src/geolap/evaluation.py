@@ -48,11 +48,11 @@ def distortion(
     working_dim : int, default 1
         d', the number of tangent directions compared.
     n_sample : int or None, default None
-        Number of random evaluation points; None takes all.
+        Number of random evaluation points; None uses all.
     sample : array-like of int, optional
         Row indices of the evaluation points, instead of random ones.
     sample_weight : array-like (n_points,), optional
-        How many points each row stands for: a point of weight 2 is a point given twice.
+        Number of points that each row represents: a point of weight 2 is the same as a point given twice.
     dual : bool, default True
         Compare H with I (GC); False compares H⁻¹ (GC⁻¹), for which an isolated point is infinitely far off.
     cutoff : float, optional
@@ -66,22 +66,22 @@ def distortion(
     drift : float, default 0.0
         Weight of the drift Σ_j L_ij y_j, another moment that vanishes on a manifold; 1 suits L applied point by point.
     n_neighbors : int, optional
-        Count only pairs of which one point is among the k nearest neighbors of the other.  By default all pairs count.
+        Use only pairs in which one point is among the k nearest neighbors of the other.  By default all pairs count.
     neighbors : transformer or matrix (n_points, n_points), optional
-        Count only the pairs whose distances this matrix stores, or the transformer finds.
+        Use only the pairs stored in this matrix of distances, or found by the transformer.
     local_scale : int, "regional" or LocalScale, optional
-        Let the bandwidth vary as ε ρ_i: with the relative distance to the k-th neighbor (`geolap.neighbor_scale`), by
-        geometric consistency in each region (`geolap.regional_scale`), or as given.
+        Local bandwidths ε ρ_i: ρ from the relative distance to the k-th neighbor (`geolap.neighbor_scale`), from geometric
+        consistency in each region (`geolap.regional_scale`), or as given.
     metric : str or callable, default "euclidean"
-        How far points are apart: "cosine", "correlation", another name that scikit-learn's ``pairwise_distances`` knows, a
+        Distance between points: "cosine", "correlation", another metric of scikit-learn's ``pairwise_distances``, a
         function of two rows, or "precomputed" with a matrix of distances as X.
     exact : bool, default False
-        Visit all pairs, however many points there are.  By default, beyond 30 000 points on a CPU, the degrees behind D are
-        estimated (`geolap.engines.cells` says how; ``degree_error`` how well).
+        Visit all pairs, regardless of the number of points.  By default, beyond 30 000 points on a CPU, the degrees behind D
+        are estimated (`geolap.engines.cells` explains how; ``degree_error`` is their error).
     engine : {"auto", "tiled", "dense", "device", "cells"}, default "auto"
-        How the sums are done; all but "cells" are exact.  Points on a GPU stay there ("device").
+        How the sums are computed; all except "cells" are exact.  Points on a GPU stay there ("device").
     n_jobs : int, optional
-        Threads; None and −1 stand for every core that the process may use.
+        Number of threads; None and −1 mean all available cores.
 
     Returns
     -------

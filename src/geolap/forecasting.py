@@ -43,11 +43,11 @@ def forecast(
     n_landmarks: int | None = None,
     n_jobs: int | None = None,
 ) -> Cost:
-    """What choosing the bandwidth of these points, or a map of them, will cost.
+    """Time and memory needed to choose the bandwidth of these points, or to compute a map of them.
 
-    For data of more than 8000 points in memory a pilot of some seconds does part of the work; otherwise, and for the pair
-    (n_points, n_features), models give a rough answer at once.  Estimators and selectors make the same forecast of memory
-    before they allocate any, and refuse with a sentence if there is not enough.
+    For data of more than 8000 points in memory a pilot run of a few seconds does part of the work; otherwise, and for the
+    pair (n_points, n_features), models give a rough answer at once.  Estimators and selectors forecast memory in the same
+    way before they allocate any, and raise an error if there is not enough.
 
     Parameters
     ----------

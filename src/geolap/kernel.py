@@ -39,8 +39,8 @@ _LONGEST_LADDER = 16
 def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "bandwidth") -> float | np.ndarray:
     """Convert a bandwidth between geolap's convention and others.
 
-    For a kernel over all pairs.  For maps and clusters of real data nearest neighbors are mostly better, the default
-    of `geolap.LaplacianEigenmap` where one bandwidth does not suit all, and of `geolap.LaplacianClustering`.
+    For a kernel over all pairs.  For maps and clusters of real data nearest neighbors are usually better: they are the
+    default of `geolap.LaplacianClustering`, and of `geolap.LaplacianEigenmap` if one bandwidth does not suit all points.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def convert_bandwidth(value: Any, *, source: str = "bandwidth", target: str = "b
     for name in (source, target):
         if not isinstance(name, str) or name not in CONVENTIONS:
             raise ValueError(
-                f"A bandwidth convention must be one of {', '.join(CONVENTIONS)}; {name!r} was given: "
-                "choose the one whose formula the other program documents."
+                f"A bandwidth convention must be one of {', '.join(CONVENTIONS)}; {name!r} was given: choose the one whose "
+                "formula the other program documents."
             )
     try:
         value = np.asarray(value, dtype=float)

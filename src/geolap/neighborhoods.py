@@ -36,21 +36,21 @@ class Neighborhoods:
     ----------
     bandwidth : float
     effective : float
-        Effective neighbors, the point itself counted.
+        Effective neighbors, including the point itself.
     spanning : float
         Neighbors that span the tangent plane: effective ones by squared weights.
     uneven : (float, float)
         Effective neighbors of the sparsest and the densest tenth of the points.
     growth : float
-        d of ε^d, as which the neighbors' weight grows between ε/√2 and ε.
+        d if the weight of the neighbors grows like ε^d between ε/√2 and ε.
     likelihood : float
-        Dimension of greatest likelihood by distances to nearest neighbors, as many as a neighborhood holds.
+        Maximum-likelihood dimension from distances to nearest neighbors, as many as a neighborhood has.
     vote : int
-        The dimension most points vote for by the gaps of their singular values; 0 if the neighbors cannot carry a vote.
+        The dimension most points vote for by the gaps of their singular values; 0 if there are too few neighbors for a vote.
     share : float
-        Share of the points that do.
+        Share of the points that vote for it.
     most : int or None
-        Neighbors that each point is joined with, if not all.
+        Number of neighbors that each point is joined with, if not all.
     per_point : ndarray (n,)
         Each point's vote; 0 for a point without neighbors.
     singular_values : ndarray (n, q)
@@ -95,7 +95,7 @@ class Neighborhoods:
 
     @property
     def dimension(self) -> int | None:
-        """The dimension, where all three estimates agree; None where it cannot be told."""
+        """The dimension, where all three estimates agree; None if it cannot be determined."""
         directions = self._voted
         if directions is None:
             return None
@@ -108,7 +108,7 @@ class Neighborhoods:
         """How many neighbors there are, in words; a point counts among its own."""
         numbers = self._numbers()
         if numbers["effective"] == "1":
-            return Sentence("A typical point has no effective neighbor but itself, so nothing spans its tangent plane.")
+            return Sentence("A typical point has no effective neighbor except itself, so nothing spans its tangent plane.")
         span = "spans" if numbers["spanning"] == "1" else "span"
         return Sentence(
             "A typical point has {effective} effective neighbors, of which {spanning} {span} the tangent plane.",
@@ -119,7 +119,7 @@ class Neighborhoods:
     def explain_dimension(self) -> Sentence:
         """The dimension in words, and why."""
         if not self.resolved:
-            beginning = "With so few neighbors the dimension cannot be told: the"
+            beginning = "With so few neighbors the dimension cannot be determined: the"
         elif self.dimension is None:
             beginning = "Estimates of the dimension disagree: {share} of the points vote for {vote}, the"
         else:

@@ -108,11 +108,11 @@ def regional_scale(
     ----------
     X : array-like (n_points, n_features)
     n_neighbors : int, default 30
-        Evaluation points in a region.
+        Number of evaluation points in a region.
     rule : {"first", "global"}, default "first"
         Which minimum of a region's curve to take: the smallest bandwidth that is one by more than noise, or the lowest.
     n_sample : int or None, default 1000
-        Evaluation points; None takes all.
+        Number of evaluation points; None uses all.
     intrinsic_dim : float, optional
         d, the dimension of the manifold; estimated from distances to neighbors by default.
     metric : str or callable, default "euclidean"
@@ -139,8 +139,8 @@ def regional_scale(
     check_choice("rule", rule, ("first", "global"))
     if not points.whole:
         raise ValueError(
-            "Regions are compared over all pairs; only those of the nearest points are known or stored here: use a number "
-            "of neighbors as local_scale, or fewer points."
+            "Regions are compared over all pairs; only distances to the nearest points are known here: use a number of "
+            "neighbors as local_scale, or fewer points."
         )
     random_state = check_random_state(random_state)
     sample = check_n_sample(n_sample, len(points), random_state)

@@ -38,15 +38,15 @@ def search_grid(engine: Engine, nearest: np.ndarray, n_points: float, weights: n
     nearest = nearest[joined]
     if not nearest.size:
         raise refusal(
-            "Some points must have a neighbor at another place; all that are joined are duplicates: remove duplicates, "
-            "or raise {n_neighbors} above their number."
+            "Some points must have a neighbor at a different position; all neighbors are duplicates: remove duplicates, or "
+            "raise {n_neighbors} above their number."
         )
     low = quantile_of(nearest, _NOT_ISOLATED, weights_at(weights, joined)) / np.sqrt(np.log(n_points / _ISOLATED))
     high = engine.mean_distance()
     if not (np.isfinite(high) and low > np.finfo(float).tiny):
         raise ValueError(
-            f"The distances of the points must be representable numbers; they range from about {low:.1g} to {high:.1g}: "
-            "rescale the data."
+            f"Distances must be within floating-point range; they range from about {low:.1g} to {high:.1g}: rescale the "
+            "data."
         )
     return log_grid(low, _without_outliers(engine, low, high, n_points))
 

@@ -46,28 +46,28 @@ class Verdict(Told):
     )
     NEAREST_NEIGHBORS = Sentence(
         "The scale of nearest neighbors: good for kernels and labels, but maps, lengths, dimension and eigenvalues are not "
-        "resolved. For a map, join nearest neighbors ({n_neighbors=10}) with a bandwidth that varies ({local_scale=7})."
+        "resolved. For a map, use nearest neighbors ({n_neighbors=10}) and a bandwidth that varies ({local_scale=7})."
     )
     NOT_FOUND = Sentence("Not found: nothing indicates that this bandwidth suits the data.")
 
 
 # The verdict where nearest neighbors are joined already.
 _JOINED = Sentence(
-    "The scale of nearest neighbors, which the graph joins: good for maps, clusters, kernels and labels, but lengths, "
+    "The scale of nearest neighbors, which the graph uses: good for maps, clusters, kernels and labels, but lengths, "
     "dimension and eigenvalues are not resolved."
 )
 
 # The verdict on so few points that there are not the neighbors to join.
 _OF_FEW = Sentence(
     "The scale of nearest neighbors: good for kernels and labels, but maps, lengths, dimension and eigenvalues are not "
-    "resolved. Of so few points no graph shows more."
+    "resolved. With so few points no graph shows more."
 )
 _FEW_POINTS = 20
 
 # The verdict beyond the bound on locality, where only rules that do not search within it end.
 _WHOLE = Sentence(
-    "Not found: at this bandwidth neighborhoods hold more than a fifth of the points, which is the scale of the whole data "
-    "set. Give a smaller bandwidth, or let geometric consistency (gc) choose."
+    "Not found: at this bandwidth neighborhoods contain more than a fifth of the points, which is the scale of the whole "
+    "data set. Set a smaller bandwidth, or let geometric consistency (gc) choose."
 )
 
 # What a flat curve says where all points were evaluated: there are no more to ask.
@@ -82,12 +82,12 @@ class Status(Told):
 
     INTERIOR = Sentence("A clear minimum inside the searched range.")
     SEVERAL = Sentence(
-        "Several minima are nearly as good: the choice between them is close, and the data may have more than one scale. "
-        "Look at all of them."
+        "Several minima are nearly equally good: the choice is close, and the data may have more than one scale. Look at "
+        "all of them."
     )
     LOWER_ELSEWHERE = Sentence(
-        "A clear minimum, but the curve is lower still at an end of the searched range, where nothing turns. Look at the "
-        "curve; a larger {max_share} looks further."
+        "A clear minimum, but the curve is even lower at an end of the searched range, without a minimum there. Look at "
+        "the curve; a larger {max_share} extends the search."
     )
     FLAT = Sentence(
         "The curve is flat: no bandwidth is better than its neighbors by more than the noise of the evaluation points. "
@@ -101,18 +101,18 @@ class Status(Told):
         "The minimum is at the bound on locality: the curve turns just beyond it, where neighborhoods are no longer small."
     )
     UPPER_END = Sentence(
-        "The curve falls toward the upper end of the range: no minimum below the bound on locality. A larger "
-        "{max_share} searches further, but what it finds is rarely local."
+        "The curve falls toward the upper end of the range: no minimum below the bound on locality. A larger {max_share} "
+        "extends the search, but what it finds is rarely local."
     )
     FALLS_APART = Sentence(
         "The graph falls apart at this bandwidth: more than a tenth of the evaluation points have no neighbor. Use a larger "
         "minimum, remove outliers, or let the bandwidth vary from place to place."
     )
     NO_LIMIT = Sentence(
-        "The singular values never turn on one side, so the range of scales has no limit there; the end of the searched "
-        "range stands in for it. Try another K."
+        "The singular values do not turn on one side, so the range of scales has no limit there; the end of the searched "
+        "range is used instead. Try another {max_dim}."
     )
-    RULE = Sentence("A rule of thumb: it minimizes nothing, so nothing says how good it is.")
+    RULE = Sentence("A rule of thumb: it minimizes nothing, so there is no measure of its quality.")
 
 
 # Where the search ended at a minimum.
@@ -127,13 +127,13 @@ class Minimum:
     ----------
     bandwidth, score : float
     depth : float
-        How far the curve must rise on the way to a lower one (or to the end of the range, where there is none).
+        How far the curve rises on the way to a lower minimum (or to the end of the range, if there is none).
     noise : float
         Standard error of that depth over evaluation points; 0 if unknown.
     local : bool
         Whether neighborhoods are still local there: below the bound.
     share : float or None
-        Share of all points that the median effective neighborhood holds there, if known.
+        Share of all points in the median effective neighborhood there, if known.
     """
 
     bandwidth: float
@@ -151,32 +151,32 @@ class Minimum:
 
 @dataclass(frozen=True)
 class Selection(Plotted, Paged, Carded):
-    """A chosen bandwidth with the reasons for it; prints as `explain` tells it.
+    """A chosen bandwidth, with reasons; prints as `explain`.
 
     Attributes
     ----------
     bandwidth : float
         ε̂, in the unit of the data, for exp(−d²/ε²).
     bandwidths, scores : ndarray (m,)
-        The curve that was minimized, ascending in ε, with the refined minima among its points.  That of GC⁻¹ is infinite
-        where an evaluation point has no neighbors.
+        The curve that was minimized, ascending in ε, including the refined minima.  For GC⁻¹ it is infinite where an
+        evaluation point has no neighbors.
     minima : tuple of Minimum
-        Every minimum found, ascending in ε.  One beyond the bound is most often the global-scale artifact.
+        Every minimum found, ascending in ε.  One beyond the bound is usually the scale of the whole data set.
     interval : (float, float) or None
         Where ε̂ falls in 95 % of resamplings of the evaluation points; see `interval_kind`.
     status : Status
         How the search ended; prints as a sentence.
     method : str
     bound : float or None
-        The largest bandwidth at which neighborhoods count as local; of a rule that does not search for it, only where its
+        The largest bandwidth at which neighborhoods count as local; for a rule that does not search for it, only if its
         choice is beyond it.
     neighborhoods : Neighborhoods or None
-        How many neighbors points have at ε̂, and what dimension these tell.
+        How many neighbors points have at ε̂, and the dimension they show.
     remarks : tuple of Remark
         What is odd about the data.
     details : dict
-        What else the method has to say; where they are known, ``n_points`` is the number of points, and ``everyone``
-        whether all of them were evaluated.
+        Further results of the method; if known, ``n_points`` is the number of points, and ``everyone`` whether all of them
+        were evaluated.
     """
 
     bandwidth: float
@@ -288,7 +288,7 @@ class Selection(Plotted, Paged, Carded):
         score = float(np.interp(np.log(self.bandwidth), np.log(self.bandwidths), self.scores))
         if score > _DISTORTED * compared**0.5:
             text = Sentence(
-                "The metric of the Laplacian and that of the data still differ by {score:.0%}, on average.", score=score
+                "On average, the metric of the Laplacian still differs from that of the data by {score:.0%}.", score=score
             )
             yield Remark("distortion", text)
 
@@ -296,8 +296,8 @@ class Selection(Plotted, Paged, Carded):
         share = self.details.get("negative_share", 0.0)
         if share >= _NEGATIVE:
             text = Sentence(
-                "No points have exactly these distances: {share:.0%} of the eigenvalues of their inner products, by size, "
-                "are negative. Tangent planes are spanned by what is left.",
+                "These are not distances between points: {share:.0%} of the eigenvalues of their inner products, by size, "
+                "are negative. Tangent planes use only the positive part.",
                 share=share,
             )
             yield Remark("distances", text)

@@ -69,8 +69,8 @@ class GraphSpec:
         for name, value in own.items():
             if name not in EXECUTION and not same_setting(value, getattr(outer, name)):
                 raise ValueError(
-                    f"The bandwidth is selected for the graph that the estimator builds; its selector was given "
-                    f"{name}={value!r}: give {name} to the estimator instead."
+                    "The bandwidth is selected for the graph that the estimator builds; its selector was given "
+                    f"{name}={value!r}: pass {name} to the estimator instead."
                 )
         return replace(outer, **own)
 
@@ -105,8 +105,8 @@ class FullSpec(GraphSpec):
             check_number("n_edges", self.n_edges, Integral, low=1)
             if self.n_neighbors is not None or self.neighbors is not None or self.metric == "precomputed":
                 raise refusal(
-                    "Pairs are thinned where all within reach count; {n_edges} = {n} was given with {n_neighbors}, "
-                    "neighbors or metric='precomputed', which say which pairs count: leave out one of them.",
+                    "Thinning applies to graphs of all pairs within reach; {n_edges} = {n} was given with {n_neighbors}, "
+                    "neighbors or metric='precomputed', which define the pairs: leave out one of them.",
                     n=self.n_edges,
                 )
         thread_count(self.n_jobs)
@@ -114,8 +114,8 @@ class FullSpec(GraphSpec):
             raise ValueError("exact=True needs an engine that visits all pairs; 'cells' does not: use engine='auto'.")
         if self.n_neighbors is not None and self.neighbors is not None:
             raise refusal(
-                "Either {n_neighbors} or neighbors says which pairs count; both {n_neighbors} = {k} and neighbors were "
-                "given: leave out one of them.",
+                "The pairs of the graph come either from {n_neighbors} or from neighbors; both {n_neighbors} = {k} and "
+                "neighbors were given: leave out one of them.",
                 k=self.n_neighbors,
             )
 

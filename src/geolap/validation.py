@@ -142,7 +142,7 @@ def check_sample(sample: Any, n_points: int) -> np.ndarray:
         )
     if indices.min() < 0 or indices.max() >= n_points:
         raise ValueError(
-            f"sample must hold row indices from 0 to {n_points - 1}; {indices.min()} to {indices.max()} were given: "
+            f"sample must contain row indices from 0 to {n_points - 1}; {indices.min()} to {indices.max()} were given: "
             "leave out the others."
         )
     return indices
@@ -172,7 +172,9 @@ def check_labels(y: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
             raise ValueError("Labels must be finite; the input y contains infinity: give such points a class, or -1.")
         return y, known
     if y.dtype.kind in "mM":
-        raise ValueError("Labels must be classes, such as 0, 1, 2 or words; times were given: bin them, or name them.")
+        raise ValueError(
+            "Labels must be classes, such as 0, 1, 2 or words; times were given: bin them, or convert them to words."
+        )
     if y.dtype.kind in "OUS":
         return y, np.array([not _is_unlabeled(label) for label in y.tolist()])
     return y, y != -1 if y.dtype.kind != "u" else np.ones(n_points, dtype=bool)
@@ -193,7 +195,7 @@ def check_classes(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     try:
         names, index = np.unique(labels, return_inverse=True)
     except TypeError:
-        raise ValueError("Labels must be all words or all numbers; both were given: convert them, str(label).") from None
+        raise ValueError("Labels must be all words or all numbers; both were given: convert them with str(label).") from None
     return names, index
 
 
@@ -210,7 +212,8 @@ def check_values(y: Any, n_points: int) -> np.ndarray:
         raise ValueError("Values must be finite; the input y contains infinity: pass NaN where the value is unknown.")
     if (~np.isnan(y)).sum() < 2:
         raise ValueError(
-            f"At least two values must be known; {(~np.isnan(y)).sum()} of {n_points} are, the others are NaN: give more."
+            f"At least two values must be known; {(~np.isnan(y)).sum()} of {n_points} are, the others are NaN: add known "
+            "values."
         )
     return y
 

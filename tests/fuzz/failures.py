@@ -17,15 +17,15 @@ HOME = str(Path(geolap.__file__).parent)
 class Failure(enum.Enum):
     """What must not happen, whatever is passed in."""
 
-    NO_SENTENCE = "an exception that is no sentence of ours"
-    NOT_FINITE = "NaN or inf in an answer without a word"
-    CHANGED_INPUT = "an input that was changed, or that shares memory with an answer"
-    FOREIGN_WARNING = "a warning of NumPy's, or of another library"
+    NO_SENTENCE = "an exception without a clear message from geolap"
+    NOT_FINITE = "undocumented NaN or inf in an answer"
+    CHANGED_INPUT = "an input that is modified, or shares memory with an answer"
+    FOREIGN_WARNING = "a warning from NumPy or another library"
     TOO_MUCH_MEMORY = "more memory than the forecast"
-    HANG = "no answer within a minute, or no end within a second of an interrupt"
-    CRASH = "an interpreter that ends, or is stuck"
-    LEFTOVER = "a file that is left behind, or replaced by a part of another"
-    UNSTABLE = "an answer that changes with threads, the order of rows, the scale or the unit"
+    HANG = "no answer within a minute, or no stop within a second of an interrupt"
+    CRASH = "an interpreter that crashes or hangs"
+    LEFTOVER = "a file that is left behind, or replaced by part of another"
+    UNSTABLE = "an answer that depends on threads, the order of rows, the scale or the unit"
 
 
 class FoundError(Exception):

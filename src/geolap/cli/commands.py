@@ -25,7 +25,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     help="Graph Laplacians at the scale set by the geometry of the data.",
-    epilog="Exit codes: 0 success, 1 a fault of geolap, 2 a file or option that cannot be used, 3 no clear minimum "
+    epilog="Exit codes: 0 success, 1 an internal error in geolap, 2 an invalid file or option, 3 no clear minimum "
     "(--strict), 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -34,7 +34,7 @@ app = typer.Typer(
 )
 _COMPONENTS = (
     "Components and isolated points are those of the graph cut off at 3ε, where weights are 1e-4; commands that build a "
-    "graph say which, and count its own."
+    "graph report their own."
 )
 _READ_DIGITS = "from sklearn.datasets import load_digits\n\nX = load_digits().data"
 _METHODS = "Methods: " + ", ".join(f"{name} ({rule.words})" for name, rule in RULES.items()) + "."
@@ -45,8 +45,8 @@ _FILE = argument("The data: rows are points. - is standard input.", metavar="FIL
 _LABELS = option(None, "A column or array of the file, not used as a feature; classes for cv.", metavar="COLUMN")
 _BESIDE = "A column that is not used as a feature and is written beside "
 _PER_POINT = option(None, "Where to write: .csv, .tsv, .npz, .parquet; - is standard output.", "-o")
-_PLOT = option(None, "Draw the map: .png, .pdf or .svg.", metavar="OUT.png")
-_REPORT = option(None, "Write a page with curves, maps and explanations.", metavar="OUT.html")
+_PLOT = option(None, "Draw the map to a file: .png, .pdf or .svg.", metavar="OUT.png")
+_REPORT = option(None, "Write an HTML page with curves, maps and explanations.", metavar="OUT.html")
 
 
 def _version(wanted: bool) -> None:
@@ -71,12 +71,10 @@ def select(
     reading: Reading,
     file: str = _FILE,
     labels: str | None = _LABELS,
-    n_neighbors: int | None = option(None, "For the graph of k nearest neighbors (gc).", min=1),
-    cutoff: float | None = option(None, "For weights that are zero beyond this many ε (gc)."),
-    local_scale: str | None = option(
-        None, "For an ε that varies: with the distance to the k-th neighbor, or 'regional' (gc)."
-    ),
-    output: str | None = option(None, "Write the curve: .csv, .npy, …", "-o"),
+    n_neighbors: int | None = option(None, "Use the k-nearest-neighbor graph (gc).", min=1),
+    cutoff: float | None = option(None, "Cut off weights beyond this many ε (gc)."),
+    local_scale: str | None = option(None, "Local bandwidths: by the distance to the k-th neighbor, or 'regional' (gc)."),
+    output: str | None = option(None, "Write the curve to .csv, .npy, ….", "-o"),
     report: str | None = _REPORT,
 ) -> Answer:
     """Choose the kernel bandwidth ε of exp(−d²/ε²) for the points of a file."""
@@ -98,11 +96,11 @@ def compare(
     reading: Reading,
     file: str = _FILE,
     methods: list[str] | None = option(
-        None, "Rules to run; all that can by default. May be repeated.", "--method", "-m", choices=METHODS
+        None, "Rules to run; by default all that apply. May be repeated.", "--method", "-m", choices=METHODS
     ),
     labels: str | None = _LABELS,
-    engine: str = option("auto", "What sums over the points (gc).", choices=ENGINES, show_default=True),
-    output: str | None = option(None, "Write the table: .csv, .tsv, .parquet, …", "-o"),
+    engine: str = option("auto", "How sums over the points are computed (gc).", choices=ENGINES, show_default=True),
+    output: str | None = option(None, "Write the table to .csv, .tsv, .parquet, ….", "-o"),
     report: str | None = _REPORT,
 ) -> Answer:
     """Run all rules for a bandwidth side by side."""
@@ -135,23 +133,25 @@ def embed(
     reading: Reading,
     file: str = _FILE,
     output: str = option(..., "Where to write: .csv, .tsv, .npy, .npz, .parquet; - is standard output.", "-o"),
-    n_components: str = option("2", "Coordinates of the map: a number, or auto; 2 by default.", "-d", parser=count),
-    diffusion: bool = option(False, "A diffusion map instead of an eigenmap."),
-    diffusion_time: str | None = option(None, "Steps of diffusion: a number, or auto; 1 by default.", parser=duration),
+    n_components: str = option("2", "Number of coordinates, or auto; 2 by default.", "-d", parser=count),
+    diffusion: bool = option(False, "Compute a diffusion map instead of an eigenmap."),
+    diffusion_time: str | None = option(None, "Number of diffusion steps, or auto; 1 by default.", parser=duration),
     disconnected: str = option(
         "warn",
-        "If the graph falls apart: warn, refuse, or map each component.",
+        "If the graph is disconnected: warn, raise an error, or map each component separately.",
         choices=("warn", "error", "separate"),
         show_default=True,
     ),
-    n_landmarks: int | None = option(None, "Number of points that carry the graph; all by default.", min=3),
+    n_landmarks: int | None = option(None, "Number of landmarks to build the graph on; all points by default.", min=3),
     labels: str | None = option(None, f"{_BESIDE}the map.", metavar="COLUMN"),
     plot: str | None = _PLOT,
     report: str | None = _REPORT,
 ) -> Answer:
     """Map the points to a few coordinates: a Laplacian eigenmap, or a diffusion map."""
     if diffusion_time is not None and not diffusion:
-        raise ValueError("Time is a parameter of diffusion maps; --diffusion-time was given alone: add --diffusion.")
+        raise ValueError(
+            "Time is a parameter of diffusion maps; --diffusion-time was given without --diffusion: add --diffusion."
+        )
     table = prepare.read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
     from ..data.points import host_array
     from ..estimators.maps import DiffusionMap, LaplacianEigenmap
@@ -187,11 +187,11 @@ def cluster(
     graph: Graph,
     reading: Reading,
     file: str = _FILE,
-    n_clusters: int | None = option(None, "How many; by default as many as stand out.", "-k", min=1),
+    n_clusters: int | None = option(None, "Number of clusters; by default as many as stand out.", "-k", min=1),
     min_share: float = option(
-        0.1, "What a cluster must hold, as a share of points per cluster.", min=0, max=1, show_default=True
+        0.1, "Minimum size of a cluster, as a share of points per cluster.", min=0, max=1, show_default=True
     ),
-    max_clusters: int = option(15, "The most to look for without --n-clusters.", min=2, show_default=True),
+    max_clusters: int = option(15, "Maximum number of clusters to try without --n-clusters.", min=2, show_default=True),
     labels: str | None = option(None, f"{_BESIDE}the clusters.", metavar="COLUMN"),
     output: str | None = _PER_POINT,
     plot: str | None = _PLOT,
@@ -237,7 +237,7 @@ def classify(
     graph: Graph,
     reading: Reading,
     file: str = _FILE,
-    labels: str = option(..., "The column, or array of the file, with classes; empty where unknown.", metavar="COLUMN"),
+    labels: str = option(..., "The column, or array of the file, with classes; empty if unknown.", metavar="COLUMN"),
     output: str | None = _PER_POINT,
     report: str | None = _REPORT,
 ) -> Answer:
@@ -269,7 +269,7 @@ def classify(
     ]
     shown = [grid(("class", "given", "found"), counts, words=("class",)), *shown_graphs(run, classifier)]
     if given.all():
-        shown.append("Every point has its class already: nothing was left to classify.")
+        shown.append("Every point already has a class: there is nothing to classify.")
     columns, hint = {"transduction": found, "probability": likely}, "The class of every point: add -o classes.csv."
     return _of_every_point(run, table, classifier, output, result, columns, shown, hint)
 
@@ -281,7 +281,7 @@ def laplacian(
     graph: Graph,
     reading: Reading,
     file: str = _FILE,
-    output: str = option(..., "Where to write: .npz (scipy.sparse.load_npz), .npy in full, .mtx as text.", "-o"),
+    output: str = option(..., "Where to write: .npz (scipy.sparse.load_npz), .npy (dense), .mtx (text).", "-o"),
     labels: str | None = _LABELS,
     normalization: str = option(
         "random_walk", "Which Laplacian.", choices=("random_walk", "symmetric", "unnormalized"), show_default=True
@@ -305,12 +305,12 @@ def laplacian(
 def reproduce(
     run: Run,
     what: str = argument("Which figure or table of the paper.", choices=_STUDIES),
-    quick: bool = option(False, "Fewer and smaller samples: three minutes for all, not an hour."),
-    output: str | None = option(None, "The folder to write to.", "-o"),
+    quick: bool = option(False, "Fewer and smaller samples: three minutes in total instead of an hour."),
+    output: str | None = option(None, "Output folder.", "-o"),
 ) -> Answer:
     """Compute figures and tables of the paper anew."""
     if run.n_jobs is not None:
-        raise ValueError("Studies use every core of the process; --n-jobs was given: leave it out, or use taskset.")
+        raise ValueError("Studies use all cores; --n-jobs was given: leave it out, or use taskset.")
     from dataclasses import asdict
 
     from ..experiments import reproduce as reproduced
@@ -322,7 +322,7 @@ def reproduce(
 @command(app, like="select")
 def demo(
     run: Run,
-    output: str | None = option(None, "Write the data as well: .csv, to try other commands on.", "-o"),
+    output: str | None = option(None, "Also write the data to .csv, to try other commands.", "-o"),
     report: str | None = _REPORT,
 ) -> Answer:
     """Choose a bandwidth for scikit-learn's handwritten digits."""

@@ -65,29 +65,29 @@ class Reading:
     """What in the file the points are."""
 
     columns: list[str] | None = option(None, "Features to use: names, patterns (gene_*), positions (0:10).", "-c")
-    drop: list[str] | None = option(None, "Features to leave out, likewise.")
-    weights: str | None = option(None, "The column that says how many points each row stands for.", metavar="COLUMN")
-    index: str | None = option(None, "The column that names the rows; none if no column does.", metavar="COLUMN")
-    array: str | None = option(None, "Which array of a .npz, .mat, .h5ad, .h5 or .zarr; which sheet.", "-a")
+    drop: list[str] | None = option(None, "Features to leave out: names, patterns, positions.")
+    weights: str | None = option(None, "Column with the number of points that each row represents.", metavar="COLUMN")
+    index: str | None = option(None, "Column with row names; none if there is no such column.", metavar="COLUMN")
+    array: str | None = option(None, "Which array of a .npz, .mat, .h5ad, .h5 or .zarr, or which sheet.", "-a")
     missing: str = option(
         "error", "Leave out rows or columns with missing values.", choices=("error", "rows", "columns"), show_default=True
     )
     standardize: bool = option(False, "Scale each feature to mean 0 and standard deviation 1.")
     metric: str = option(
         "euclidean",
-        "How far points are apart: euclidean, cosine, manhattan, …; precomputed if the file holds distances.",
+        "Distance between points: euclidean, cosine, manhattan, …; precomputed if the file holds distances.",
         show_default=True,
     )
     header: bool | None = option(None, "Whether the first line names the columns.", "--header/--no-header")
-    separator: str | None = option(None, "Of columns in text; tab for tabs.")
-    decimal: str | None = option(None, "Of numbers in text: . or ,")
-    thousands: str | None = option(None, "Sign between thousands in text: , or . or space or '")
-    skip_rows: int = option(0, "Lines above the table, in text and sheets.", min=0)
-    na_values: list[str] | None = option(None, "Words or numbers that mean missing: -999.")
-    transpose: bool = option(False, "Columns are the points.")
-    format: str | None = option(None, "What kind of file it is, whatever its name.", choices=FORMATS)
-    max_size: str | None = option(None, "Most memory that the file may take, such as 4GB; by default half of what is free.")
-    max_columns: int = option(100_000, "Most columns that it may have.", min=1, show_default=True)
+    separator: str | None = option(None, "Separator of columns in text; tab for tabs.")
+    decimal: str | None = option(None, "Decimal sign in text: . or ,")
+    thousands: str | None = option(None, "Thousands separator in text: , or . or space or '")
+    skip_rows: int = option(0, "Lines to skip above the table, in text and sheets.", min=0)
+    na_values: list[str] | None = option(None, "Words or numbers for missing values, such as -999.")
+    transpose: bool = option(False, "Treat columns as points.")
+    format: str | None = option(None, "File format, regardless of the name.", choices=FORMATS)
+    max_size: str | None = option(None, "Maximum memory for the file, such as 4GB; by default half of the free memory.")
+    max_columns: int = option(100_000, "Maximum number of columns.", min=1, show_default=True)
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,13 @@ class Selecting:
         None, "Tangent directions compared (gc): a number, or auto (the default).", parser=count
     )
     n_sample: str | None = option(
-        None, "Evaluation points: a number, or auto (gc's default: as many as it takes).", parser=count
+        None, "Number of evaluation points, or auto (the default of gc: as many as needed).", parser=count
     )
-    rule: str | None = option(None, "The lowest minimum, or the first that is clear (gc).", choices=("global", "first"))
-    max_share: float | None = option(None, "Bound on locality: share of the points in a neighborhood (gc).")
-    drift: float | None = option(None, "Weight of one more moment, for L applied point by point; 1 is usual (gc).")
-    engine: str | None = option(None, "What sums over the points (gc).", choices=ENGINES)
-    exact: bool | None = option(None, "Visit all pairs, however many points there are (gc).")
+    rule: str | None = option(None, "Choose the lowest minimum, or the first clear one (gc).", choices=("global", "first"))
+    max_share: float | None = option(None, "Bound on locality: maximum share of the points in a neighborhood (gc).")
+    drift: float | None = option(None, "Weight of the drift term, for L applied point by point; usually 1 (gc).")
+    engine: str | None = option(None, "How sums over the points are computed (gc).", choices=ENGINES)
+    exact: bool | None = option(None, "Visit all pairs, regardless of the number of points (gc).")
     strict: bool = option(False, "Exit with code 3 unless the verdict is resolved.")
 
 
@@ -113,25 +113,27 @@ class Selecting:
 class Graph:
     """Which graph is built."""
 
-    bandwidth: float | None = option(None, "ε itself, instead of choosing it.", "-b")
+    bandwidth: float | None = option(None, "Use this ε instead of choosing one.", "-b")
     n_neighbors: str | None = option(
         None, "Join each point with its k nearest neighbors: a number, auto or all.", parser=edges
     )
-    n_edges: str = option("auto", "Edges of a point to store: a number, auto or all.", parser=edges, show_default=True)
-    cutoff: float | None = option(None, "Weights are zero beyond this many ε.")
-    renormalization: float | None = option(None, "λ: 1 removes the density of the points, 0 leaves it.")
-    local_scale: str | None = option(None, "Let ε vary: with the distance to the k-th neighbor, or 'regional'.")
+    n_edges: str = option(
+        "auto", "Number of edges to store per point: a number, auto or all.", parser=edges, show_default=True
+    )
+    cutoff: float | None = option(None, "Cut off weights beyond this many ε.")
+    renormalization: float | None = option(None, "λ: 1 removes the density of the points, 0 keeps it.")
+    local_scale: str | None = option(None, "Local bandwidths: by the distance to the k-th neighbor, or 'regional'.")
 
 
 @dataclass(frozen=True)
 class Running:
     """How the command runs."""
 
-    seed: int = option(0, "Of random choices.", min=0, max=2**32 - 1, show_default=True)
-    n_jobs: int | None = option(None, "Threads; by default every core.")
-    json: bool = option(False, "One JSON document on standard output.")
-    verbose: bool = option(False, "Say what is being done.", "-v")
-    quiet: bool = option(False, "The bare result, without notes and warnings.", "-q")
+    seed: int = option(0, "Random seed.", min=0, max=2**32 - 1, show_default=True)
+    n_jobs: int | None = option(None, "Number of threads; by default all cores.")
+    json: bool = option(False, "Print one JSON document on standard output.")
+    verbose: bool = option(False, "Log what is being done.", "-v")
+    quiet: bool = option(False, "Print only the result, without notes and warnings.", "-q")
 
 
 _PANELS = {Reading: "Reading the file", Selecting: "Choosing the bandwidth", Graph: "The graph", Running: "Running"}

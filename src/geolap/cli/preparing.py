@@ -41,7 +41,7 @@ def check_outputs(run: Run, file: str | None, **outputs: str | None) -> None:
     from ..files import check_output
 
     if outputs.get("table") == "-" and run.as_json:
-        raise ValueError("Standard output has room for one result; --json and -o - were given: leave out one of them.")
+        raise ValueError("Standard output has room for only one result; --json and -o - were given: leave out one of them.")
     for kind, output in outputs.items():
         check_output(output, kind=kind, inputs=() if file in (None, "-") else (file,))
 
@@ -84,7 +84,7 @@ def write_page(
 def _check_report(reading: Reading) -> None:
     """A report looks at the points as they are."""
     if reading.weights is not None:
-        raise ValueError("A report is about points of weight 1; --weights was given with --report: leave out one of them.")
+        raise ValueError("Reports do not support weighted points; --weights was given with --report: leave out one of them.")
     if reading.metric not in WITH_COORDINATES:
         raise ValueError(
             f"A report shows points with coordinates; --metric {reading.metric} was given with --report: leave out one of "
@@ -125,7 +125,9 @@ def read_points(
     given["na_values"] = [word.strip() for item in reading.na_values or () for word in item.split(",")]
     standardize, most = given.pop("standardize"), _bytes(given.pop("max_size"))
     if checked_metric(given.pop("metric")) == "precomputed" and standardize:
-        raise ValueError("Distances have no features to scale; {standardize} came with --metric precomputed: leave out one.")
+        raise ValueError(
+            "Distances have no features to scale; {standardize} was given with --metric precomputed: leave out one."
+        )
     classes = selecting is None or selecting.method == "cv"
     table = read_table(file, labels=labels, classes=classes, max_bytes=most, **given)
     table = _standardized(table) if standardize else table
@@ -177,7 +179,7 @@ def check_labels_given(methods: Collection[str], labels: Any) -> None:
 
     for method in methods:
         if method in METHODS and METHODS[method].needs_labels and labels is None:
-            raise ValueError(f"Method {method} chooses by labels; none were given: name their column, --labels.")
+            raise ValueError(f"Method {method} needs labels; none were given: name their column with --labels.")
 
 
 def fitted(run: Run, kind: Any, table: "Table", selecting: Selecting, graph: Graph, reading: Reading, **own: Any) -> Any:
@@ -192,7 +194,7 @@ def fitted(run: Run, kind: Any, table: "Table", selecting: Selecting, graph: Gra
         given["bandwidth"] = selector_for(run, selecting, table.labels, reading.metric)
     elif selecting != Selecting(strict=selecting.strict):
         raise ValueError(
-            "Either a bandwidth is given or it is chosen; --bandwidth came with options of choosing: leave out one."
+            "A bandwidth is either given or chosen; --bandwidth was given with options for choosing one: leave out one."
         )
     return kind(**given).fit(table.points, table.labels, table.weights)
 
@@ -235,9 +237,7 @@ def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> N
     """Before long work, which rules make it long, and how long choosing by geometry is."""
     long = [method for method, rule in RULES.items() if rule.all_pairs and (not methods or method in methods)]
     if n_points >= _MANY and long:
-        run.note(
-            f"All pairs of {n_points} points are visited by {', '.join(long)}, which takes long: -m names rules to run."
-        )
+        run.note(f"{', '.join(long)} visit all pairs of {n_points} points, which is slow: choose rules with -m.")
 
 
 def _standardized(table: "Table") -> "Table":
@@ -286,4 +286,4 @@ def _bytes(text: str | None) -> float | None:
     try:
         return float(number) * _UNITS[size[len(number) :].strip()]
     except (ValueError, KeyError):
-        raise ValueError(f"--max-size must be a size such as 500MB or 4GB; {text!r} was given: write it so.") from None
+        raise ValueError(f"--max-size must be a size such as 500MB or 4GB; {text!r} was given: use this format.") from None

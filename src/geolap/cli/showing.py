@@ -67,9 +67,9 @@ def shown_selection(run: Run, selection: "Selection", *, varies: bool = False) -
 
     answer = _about_columns(run, selection).explain(run.named)
     if varies:
-        return [answer, "The bandwidth varies from place to place around this one: no single gamma or sigma stands for it."]
+        return [answer, "The bandwidth varies around this value: no single gamma or sigma is equivalent."]
     gamma, sigma = (convert_bandwidth(selection.bandwidth, target=name) for name in ("gamma", "sigma"))
-    elsewhere = f"Elsewhere: gamma = {gamma:.4g} (scikit-learn), sigma = {sigma:.4g} (exp(−d²/2σ²))."
+    elsewhere = f"Equivalent: gamma = {gamma:.4g} (scikit-learn), sigma = {sigma:.4g} (exp(−d²/2σ²))."
     return [answer, elsewhere]
 
 
@@ -101,7 +101,7 @@ def shown_graphs(run: Run, estimator: Any) -> list[str]:
 
     lines = []
     for one, weight in estimator._each_graph():
-        counts = f" It counts for {weight:.0%}." if weight < 1.0 else ""
+        counts = f" Its weight is {weight:.0%}." if weight < 1.0 else ""
         lines.append(
             f"Bandwidth {one.bandwidth_:.4g}{'' if one.selection_ else ', as given'}. {graph_in_words(one)}{counts}"
         )

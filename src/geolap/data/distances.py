@@ -104,8 +104,8 @@ def points_of(
 def _under(points: "Distances", least: int) -> "Distances":
     if least == 3 and points.distinct(3) < 3:
         raise ValueError(
-            f"At least three distinct points are needed; the {len(points)} given ones have {points.distinct(3)} at these "
-            "distances: check that they are what you meant."
+            f"At least three distinct points are needed; the {len(points)} points given have {points.distinct(3)} at these "
+            "distances: check that the distances are correct."
         )
     return points
 
@@ -118,8 +118,8 @@ def checked_metric(metric: Any) -> Metric:
         return metric
     if not isinstance(metric, str) or not any(_knows(metric, r) for r in (2, 3)):
         raise ValueError(
-            f"metric must be 'euclidean', 'cosine', 'correlation', 'precomputed', another name that "
-            f"sklearn.metrics.pairwise_distances knows, or a function of two rows; {metric!r} was given: choose one."
+            "metric must be 'euclidean', 'cosine', 'correlation', 'precomputed', another metric of "
+            f"sklearn.metrics.pairwise_distances, or a function of two rows; {metric!r} was given: choose one."
         )
     return metric
 
@@ -283,8 +283,8 @@ class Distances(Points):
         if not np.isfinite(near).all():
             least = int(np.isfinite(D).sum(axis=1).min())
             raise ValueError(
-                f"Every point needs as many stored distances as it has neighbors; {k} neighbors were asked for, and some "
-                f"point has {least}: store more, or ask for fewer."
+                f"Every point needs as many stored distances as neighbors; {k} neighbors were requested, but some point "
+                f"has only {least}: store more distances, or request fewer neighbors."
             )
         order = np.argsort(near, axis=1, kind="stable")
         return np.take_along_axis(near, order, axis=1), np.take_along_axis(columns, order, axis=1)
@@ -431,7 +431,7 @@ def _called(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarra
     except Exception as error:
         dense = ", or pass X.toarray() if that fits in memory" if sparse.issparse(A) else ""
         raise ValueError(
-            f"The metric must give a distance for any two rows; {_name(metric)} failed ({error}): check what it "
+            f"The metric must return a distance for any two rows; {_name(metric)} failed ({error}): check what it "
             f"expects{dense}."
         ) from error
     check_distances(D)
@@ -481,7 +481,7 @@ def _check_lengths(length: np.ndarray, metric: str) -> None:
     if none.size:
         what = "equal entries" if _ON_SPHERE[metric] else "zeros only"
         raise ValueError(
-            f"A row needs a direction for {metric} distance; row {none[0]} has {what} ({none.size} of {len(length)} do): "
+            f"With {metric} distance a row needs a direction; row {none[0]} has {what} ({none.size} of {len(length)} do): "
             "leave out such rows, or use another metric."
         )
 
@@ -519,19 +519,19 @@ def _checked_matrix(D: Any) -> Any:
     own, largest, of_row = D.diagonal(), D.max(), D.max(axis=1)
     if own.any() and (own >= (of_row.toarray().ravel() if sparse.issparse(D) else of_row)).all():
         raise ValueError(
-            "Distances must be zero from a point to itself; the largest entries are on the diagonal, as those of "
-            "similarities: pass distances, for instance np.sqrt(2 - 2 * S) of similarities S up to 1."
+            "The distance from a point to itself must be zero; the largest entries are on the diagonal, as in a similarity "
+            "matrix: pass distances, for instance np.sqrt(2 - 2 * S) of similarities S up to 1."
         )
     if own.max() > _OWN * largest:
         raise ValueError(
-            f"Distances must be zero from a point to itself; the diagonal holds {own.max():.4g}, first at row "
-            f"{int((own > _OWN * largest).argmax())}: set it to zero if you mean that."
+            f"The distance from a point to itself must be zero; the diagonal contains {own.max():.4g}, first at row "
+            f"{int((own > _OWN * largest).argmax())}: set it to zero if that is intended."
         )
     if sparse.issparse(D):
         return D
     if not np.allclose(D, D.T, rtol=1e-5, atol=1e-8 * largest):
         raise ValueError(
-            "A full matrix of distances must be symmetric; the given one is not: pass (D + D.T) / 2 if you mean that."
+            "A full matrix of distances must be symmetric; this one is not: pass (D + D.T) / 2 if that is intended."
         )
     _check_triangles(D)
     return D
@@ -544,9 +544,9 @@ def _check_triangles(D: np.ndarray) -> None:
     broken = float(np.mean(S[:, None, :] > _BROKEN_BY * around))
     if broken > _MANY_BROKEN:
         raise ValueError(
-            f"Distances must obey the triangle inequality, at least roughly; {broken:.0%} of the ways over a third point "
-            "are shorter than the direct one by more than a third: pass distances rather than their squares, or check how "
-            "they were computed."
+            f"Distances must satisfy the triangle inequality, at least roughly; for {broken:.0%} of the triangles the path "
+            "over the third point is shorter than the direct one by more than a third: pass distances instead of their "
+            "squares, or check how they were computed."
         )
 
 
@@ -570,7 +570,8 @@ def given_pairs(distances: Any, n_points: int | None = None) -> Pairs:
     row = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
     if D.nnz and np.all(D.data[row != D.indices] == 1.0):
         warn_caller(
-            "Distances should tell near from far; all those given are 1, as in a graph of connections: use mode='distance'."
+            "Distances must distinguish near from far; all given distances are 1, as in a connectivity graph: use "
+            "mode='distance'."
         )
     unit = float(D.data.max(initial=0.0)) or 1.0
     D.data = np.maximum((D.data / unit) ** 2, ZERO)

@@ -173,24 +173,24 @@ def _shares(some: np.ndarray) -> np.ndarray:
 
 def _index(columns: _Columns, feature: int) -> Remark:
     text = (
-        "Feature {feature} changes by the same amount from each row to the next, as row numbers do: unless it was measured, "
-        "use {drop|the other columns}."
+        "Feature {feature} increases by the same amount from row to row, as row numbers do: unless it was measured, use "
+        "{drop|the other columns}."
     )
     return columns.remark("index", feature, text)
 
 
 def _label(columns: _Columns, feature: int) -> Remark:
     text = (
-        "Feature {feature} takes only {values} values, at equal steps, while most others take more: if it holds classes, it "
-        "belongs in {labels|y}."
+        "Feature {feature} takes only {values} equally spaced values, while most other features take more: if it holds "
+        "classes, use it as {labels|y}."
     )
     return columns.remark("label", feature, text, values=len(columns.values(feature)))
 
 
 def _date(columns: _Columns, feature: int) -> Remark:
     text = (
-        "Feature {feature} looks like dates written as numbers, whose differences are no lengths of time: use days since a "
-        "start instead, or {drop|the other columns}."
+        "Feature {feature} looks like dates written as numbers, so its differences are not durations: use days since a "
+        "start date instead, or {drop|the other columns}."
     )
     return columns.remark("date", feature, text)
 
@@ -200,9 +200,9 @@ def _missing_code(columns: _Columns, codes: list[tuple[int, float, int]], n_poin
     feature, value, times = max(codes, key=lambda each: each[2])
     short = f"{value:g}" if float(f"{value:g}") == value else repr(value)
     more = len({each[0] for each in codes}) - 1
-    others = f" ({more} other feature{'s' if more > 1 else ''} alike)" if more else ""
+    others = f" ({more} other feature{'s' if more > 1 else ''} too)" if more else ""
     text = (
-        "Feature {feature} holds {value} {times}, far from all its other values{others}: if it stands for missing "
+        "Feature {feature} contains {value} {times}, far from all its other values{others}: if it is a code for missing "
         "values, use {na_values|the rows without it}."
     )
     held = f"{times} times" if len(columns.some) == n_points else f"{times} times in {len(columns.some)} rows"
@@ -216,7 +216,7 @@ def _dominant(columns: _Columns, told: set[int | None]) -> list[Remark]:
     if columns.varies.sum() < 2 or share <= _DOMINANT or feature in told:
         return []
     text = (
-        "Feature {feature} has {percent} of the variance, so it alone decides the distances: if the features have different "
+        "Feature {feature} has {percent} of the variance, so it dominates the distances: if the features have different "
         "units, use {standardize|scikit-learn's StandardScaler} first."
     )
     return [columns.remark("dominant", feature, text, percent=_percent(share))]
@@ -241,8 +241,8 @@ def _discrete(columns: _Columns, n_points: int) -> list[Remark]:
     if not (on_grid and distances < n_points):  # also where the steps overflow
         return []
     text = Sentence(
-        "No feature takes more than {values} values, so distances take at most {distances}, none between 0 and {step:.3g}: "
-        "trust the bandwidth less, or add features with finer values.",
+        "No feature takes more than {values} values, so distances take at most {distances} values, none between 0 and "
+        "{step:.3g}: treat the bandwidth with caution, or add features with finer values.",
         values=most,
         distances=int(distances),
         step=step,
@@ -256,7 +256,7 @@ def _distances(X: np.ndarray) -> list[Remark]:
     if n != r or n > _MOST_SQUARE or np.diagonal(X).any() or X.min() < 0 or not np.array_equal(X, X.T):
         return []
     text = Sentence(
-        "The matrix is symmetric, with zeros on its diagonal, and was read as features: if it holds distances, set "
+        "The matrix is symmetric, with zeros on its diagonal, and was read as features: if it contains distances, set "
         "{metric=precomputed}."
     )
     return [Remark("distances", text)]
@@ -267,7 +267,7 @@ def _duplicates(some: np.ndarray) -> list[Remark]:
     if share <= _COPIES:
         return []
     text = Sentence(
-        "{percent} of the points repeat others: remove the copies, unless they were measured separately.",
+        "{percent} of the points are copies of others: remove the copies, unless they were measured separately.",
         percent=_percent(share),
     )
     return [Remark("duplicates", text, share=share)]

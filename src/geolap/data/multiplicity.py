@@ -46,15 +46,15 @@ def checked_multiplicity(sample_weight: Any, n_points: int) -> np.ndarray | None
     wrong = np.flatnonzero(~(np.isfinite(m) & (m > 0)))
     if wrong.size:
         raise refusal(
-            "{sample_weight} says how many points a row stands for, which must be above zero and finite; {value} was "
-            "given, first at row {row}: leave out points that do not count.",
+            "{sample_weight} is the number of points that a row represents, and must be above zero and finite; {value} was "
+            "given, first at row {row}: leave out such points.",
             value=float(m[wrong[0]]),
             row=int(wrong[0]),
         )
     if m.sum() < _FEWEST:
         raise refusal(
-            "{sample_weight} says how many points each row stands for; the weights of {n} rows sum to {total:.3g}: "
-            "multiply them, so that their mean is about 1.",
+            "{sample_weight} is the number of points that each row represents; the weights of {n} rows sum to {total:.3g}: "
+            "rescale them to a mean of about 1.",
             n=n_points,
             total=m.sum(),
         )

@@ -203,8 +203,8 @@ def _checked_array(X: Any, least: int) -> np.ndarray:
     _check_finite(A)
     if least == 3 and _distinct(A, 3) < 3:
         raise ValueError(
-            f"At least three distinct points are needed; the {len(A)} given ones have {_distinct(A, 3)}: check that the "
-            "columns are what you meant."
+            f"At least three distinct points are needed; the {len(A)} points given have {_distinct(A, 3)}: check that the "
+            "columns are correct."
         )
     return A
 
@@ -312,8 +312,8 @@ def _checked_chunks(X: Any, least: int) -> Any:
     rows, columns = X.chunks
     if np.isnan(rows).any():
         raise ValueError(
-            "A dask array must know how many rows each of its chunks has; those of this one are unknown, as after a "
-            "selection: call X.compute_chunk_sizes() first."
+            "A dask array must know the number of rows in each chunk; those of this one are unknown, as after a selection: "
+            "call X.compute_chunk_sizes() first."
         )
     if len(columns) > 1:
         raise ValueError(
@@ -322,7 +322,7 @@ def _checked_chunks(X: Any, least: int) -> Any:
         )
     if 0 in rows:
         raise ValueError(
-            f"Every chunk of a dask array must hold rows; chunk {rows.index(0)} of {len(rows)} is empty: use "
+            f"Every chunk of a dask array must contain rows; chunk {rows.index(0)} of {len(rows)} is empty: use "
             "X.rechunk({0: 'auto', 1: -1})."
         )
     if len(X) < least or (least == 3 and _distinct(X, 3) < 3):

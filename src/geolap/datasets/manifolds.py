@@ -1,7 +1,7 @@
 """Manifolds with known geometry, sampled uniformly by volume.
 
 Each function returns a `ManifoldSample`: the points with Gaussian noise in all ambient dimensions, ``noise_dims`` of which
-hold nothing else; the same points without noise; their intrinsic coordinates u; and the metric g(u) in those coordinates.
+contain only noise; the same points without noise; their intrinsic coordinates u; and the metric g(u) in those coordinates.
 Lengths, areas and Laplacians can be checked against them.
 """
 

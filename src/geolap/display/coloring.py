@@ -61,7 +61,9 @@ def _labels(labels: ArrayLike, n: int) -> np.ndarray:
     if y.shape != (n,) and y.size == n and y.ndim == 2:
         y = y.ravel()
     if y.shape != (n,):
-        raise ValueError(f"There must be one label for each of the {n} points; shape {y.shape} was given: pass a column.")
+        raise ValueError(
+            f"There must be one label for each of the {n} points; shape {y.shape} was given: pass one label per point."
+        )
     if y.dtype.kind in "OU" and all(is_missing(word) or _number(str(word)) is not None for word in y.tolist()):
         y = np.array([np.nan if is_missing(word) else _number(str(word)) for word in y.tolist()], dtype=float)
     numbers = y.dtype.kind in "iuf"

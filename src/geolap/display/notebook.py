@@ -63,7 +63,7 @@ def dimension_card(estimate: DimensionEstimate) -> str:
     votes = np.bincount(near.per_point) if near.vote else np.zeros(0, dtype=int)
     rows = [(d or "no neighbors", votes[d], f"{votes[d] / votes.sum():.0%}") for d in np.flatnonzero(votes)]
     table = _table(("dimension", "votes", "share"), rows) if rows else ""
-    told = f"Dimension {near.dimension}" if near.dimension else "Dimension not told"
+    told = f"Dimension {near.dimension}" if near.dimension else "Dimension not determined"
     text = f"{near.explain_neighbors()} {near.explain_dimension()}"
     return _card(f"{told} at bandwidth {near.bandwidth:.4g}", _paragraph(text), table)
 

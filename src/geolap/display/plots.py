@@ -8,7 +8,7 @@
 `SingularValuesDisplay`    local singular values and the dimension against ε
 `DistortionDisplay`        how far each point is from agreement, on a map
 `MetricDisplay`            circles of the data, as a map shows them
-`CoordinatesDisplay`       what the chosen coordinates of a map tell of all candidates
+`CoordinatesDisplay`       how much of each candidate the chosen coordinates explain
 `RelaxationDisplay`        lengths on a map over those of the data, before and after it was relaxed
 `NamesDisplay`             how much of each function is used to explain coordinates, as it becomes cheaper
 =========================  =====================================================================
@@ -232,7 +232,7 @@ class SingularValuesDisplay(_Display):
     ----------
     curve : DimensionCurve
     bandwidth : float, optional
-        To mark; the colors tell the dimension there.
+        To mark; the colors show the dimension there.
     scales : (float, float), optional
         A range of scales to shade, such as that of the method "clmr".
     """
@@ -302,7 +302,7 @@ class DistortionDisplay(_Display):
         The map; its first two coordinates are drawn.
     distortion : ndarray (n,)
     rows : ndarray of int (n,), optional
-        The points that these are the distortions of, if not of all; the others are gray.
+        The points with these distortions, if not all; the others are gray.
     """
 
     embedding: ArrayLike
@@ -314,8 +314,8 @@ class DistortionDisplay(_Display):
         """What each evaluation point of a `geolap.Selection` contributes to D(ε̂); needs the method "gc"."""
         if "per_point" not in selection.details:
             raise ValueError(
-                "Distortions of points come from geometric consistency; the selection was made by "
-                f"{selection.method!r}: use method 'gc', or DistortionDisplay.from_metric."
+                f"Distortions of points require geometric consistency; the selection was made by {selection.method!r}: use "
+                "method 'gc', or DistortionDisplay.from_metric."
             )
         at = np.abs(np.log(selection.bandwidths / selection.bandwidth)).argmin()
         return cls(embedding, selection.details["per_point"][:, at], selection.details["sample"]).plot(ax=ax)
@@ -364,7 +364,7 @@ class MetricDisplay(_Display):
         """The metric of a fitted `geolap.LaplacianEigenmap` or `geolap.DiffusionMap` of all points, on two coordinates."""
         if getattr(eigenmap, "landmarks_", None) is not None:
             raise ValueError(
-                "The metric needs a graph over all points; this map is carried by landmarks: fit it without n_landmarks."
+                "The metric needs a graph over all points; this map was fitted on landmarks: fit it without n_landmarks."
             )
         metric = riemannian_metric(_two_coordinates(eigenmap.embedding_), eigenmap.graph_.metric_laplacian())
         return cls(metric, radius, labels).plot(ax=ax)
@@ -387,7 +387,7 @@ class MapDisplay(_Display):
     ----------
     embedding : array-like (n_points, s)
     labels : array-like (n_points,), optional
-        Words or numbers; up to 20 classes have colors of their own, numbers in between a scale.
+        Words or numbers; up to 20 classes have their own colors, many different numbers a scale.
     title : str, optional
         Of the labels.
     axes : tuple of str
@@ -447,9 +447,9 @@ def _clusters_on_a_map(clustering: LaplacianClustering) -> MapDisplay:
 @shown.plots.register(IndependentCoordinates)
 @dataclass(eq=False, repr=False)
 class CoordinatesDisplay(_Display):
-    """How much of every candidate the chosen coordinates tell, and as many of the first ones.
+    """How much of each candidate the chosen coordinates explain, compared with the same number of first ones.
 
-    A map tells a candidate if points that are neighbors on it share its values.
+    A map explains a candidate if neighbors on the map share its values.
 
     Parameters
     ----------
@@ -464,8 +464,8 @@ class CoordinatesDisplay(_Display):
         independence = getattr(eigenmap, "independence_", None)
         if independence is None:
             raise ValueError(
-                f"The map must be fitted and have chosen its coordinates; {type(eigenmap).__name__} has not: fit it with "
-                "n_components='auto'."
+                f"The map must be fitted with automatically chosen coordinates; this {type(eigenmap).__name__} is not: fit "
+                "it with n_components='auto'."
             )
         return cls(independence).plot(ax=ax)
 
@@ -480,7 +480,7 @@ class CoordinatesDisplay(_Display):
             ax.plot(number, curve.told, form, ms=4, color=color, lw=width, label=curve.words)
         for k in found.chosen:
             ax.axvline(k + 1, color=CHOICE, lw=0.8, alpha=0.4)
-        ax.set(ylim=(-0.15, 1.05), xlabel="candidate for a coordinate", ylabel="share that the map of these tells")
+        ax.set(ylim=(-0.15, 1.05), xlabel="candidate coordinate", ylabel="share that the map of these tells")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend(frameon=False, title="coordinates", fontsize="small")
 
@@ -504,7 +504,7 @@ class RelaxationDisplay(_Display):
             (found.ratios_before, found.error_before, _ARTIFACT, "given"),
             (found.ratios, found.error, _CURVE, "relaxed"),
         ):
-            ax.hist(ratios, bins, color=color, alpha=0.7, label=f"{words}: off by {error:.1%} in the mean")
+            ax.hist(ratios, bins, color=color, alpha=0.7, label=f"{words}: off by {error:.1%} on average")
         ax.set(yscale="log", xlabel="length on the map / length on the data", ylabel="steps between neighbors")
         ax.legend(frameon=False)
 
@@ -529,7 +529,7 @@ class NamesDisplay(_Display):
                 ax.semilogx(found.penalties, norms, color=PALETTE[found.chosen.index(name) % 2], lw=2.0, label=name)
             elif norms.max(initial=0.0) > 0.01 * found.norms.max():
                 ax.semilogx(found.penalties, norms, color=next(others), lw=1.0, ls="--", label=name)
-        ax.set(xlabel="penalty, over the one that leaves nothing", ylabel="how much of a function is used")
+        ax.set(xlabel="penalty, relative to the smallest that selects nothing", ylabel="how much of a function is used")
         ax.set_xlim(1.0, found.penalties[-1] if len(found.penalties) else 0.01)
         ax.legend(frameon=False, title=f"of {len(found.names)} functions")
 
@@ -538,8 +538,8 @@ def _selection_of(estimator: Any) -> Selection:
     selection = getattr(estimator, "selection_", None)
     if selection is None:
         raise ValueError(
-            f"The estimator must be fitted, and have chosen its bandwidth; {type(estimator).__name__} has no selection_: "
-            "fit it, with the name of a method as its bandwidth."
+            f"The estimator must be fitted and have chosen its bandwidth; {type(estimator).__name__} has no selection_: "
+            "fit it with the name of a method as its bandwidth."
         )
     return selection
 

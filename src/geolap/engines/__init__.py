@@ -52,8 +52,8 @@ def make_engine(
     name = engine_for(points.given, exact=full.exact) if full.engine == "auto" else full.engine
     if points.multiplicity is not None and name in ("chunked", "device"):
         raise ValueError(
-            f"Weights of points need points in the memory of the host; the {name} engine has them elsewhere: use "
-            "engine='auto', and pass X as a NumPy array."
+            f"Weighted points must be in host memory; the {name} engine keeps them elsewhere: use engine='auto', and pass "
+            "X as a NumPy array."
         )
     if is_chunked(points.given):
         return _chunked_engine(points, full)
@@ -72,8 +72,8 @@ def make_engine(
 def _engine_of_distances(points: Distances, spec: FullSpec, scale: LocalScale | None, pairs: Pairs | None) -> Engine:
     if spec.engine != "auto":
         raise ValueError(
-            f"Points without coordinates, known by their distances alone, have an engine of their own; "
-            f"engine={spec.engine!r} was given: leave it out."
+            f"Points without coordinates, known only by their distances, have their own engine; engine={spec.engine!r} was "
+            "given: leave it out."
         )
     if pairs is not None or scale is not None:
         return SparseEngine(points, pairs or points.pairs, cutoff=spec.cutoff, n_jobs=spec.n_jobs, scale=scale)

@@ -65,8 +65,8 @@ class ChunkedEngine:
         if not all(finite for *_, finite in found):
             k = [finite for *_, finite in found].index(False)
             raise ValueError(
-                f"Points must be finite; rows {self._ends[k]} to {self._ends[k + 1] - 1} contain NaN or inf: remove "
-                "these rows or fill them in."
+                f"Points must be finite; rows {self._ends[k]} to {self._ends[k + 1] - 1} contain NaN or inf: remove these "
+                "rows or fill them in."
             )
         low, high = np.min([f[0] for f in found], axis=0), np.max([f[1] for f in found], axis=0)
         self._center = np.average([f[2] for f in found], axis=0, weights=np.diff(self._ends))

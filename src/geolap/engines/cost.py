@@ -34,7 +34,7 @@ class Cost:
     Attributes
     ----------
     engine : str
-        What will do the work: an engine, or of a map the kind of graph.
+        The engine that will be used; for a map, the kind of graph.
     memory : float
         Bytes, in addition to the points themselves.
     seconds : float

@@ -181,8 +181,8 @@ class DeviceEngine(ExactEngine):
             except torch.OutOfMemoryError as error:
                 if self._held <= 2**16:
                     raise MemoryError(
-                        f"The device needs some free memory in addition to the points ({error}): free its memory, "
-                        "or pass the points as a NumPy array."
+                        f"The device needs free memory in addition to the points ({error}): free memory there, or pass the "
+                        "points as a NumPy array."
                     ) from error
                 self._held //= 2
                 most = max(1, most // 2)

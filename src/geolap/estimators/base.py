@@ -72,39 +72,40 @@ _PARAMETERS = """    renormalization : float, default <λ>
         λ, the power of the degrees divided out of the weights.  1 removes the density of the points, 0 leaves it.
     cutoff : float, optional
         Weights beyond ``cutoff``·ε are zero, and the matrix is sparse; 3 drops weights below 1e-4.  By default there is no
-        cut-off up to 5000 points, and beyond the smallest that drops at most 1 % of the weight.
+        cut-off up to 5000 points; beyond that it is the smallest that drops at most 1 % of the weight.
     <which neighbors>
     neighbors : transformer or matrix (n_points, n_points), optional
-        Join the points whose distances this matrix stores, or the transformer finds: scikit-learn's KNeighborsTransformer,
-        or any other that makes a sparse matrix of distances.  With a matrix, new points are joined with all training points.
+        Join the pairs of points stored in this matrix of distances, or found by the transformer: scikit-learn's
+        KNeighborsTransformer, or any other that returns a sparse matrix of distances.  With a matrix, new points are joined
+        with all training points.
     n_edges : int, "auto" or "all", default "auto"
-        Edges of a point that are stored, in the mean, where more pairs are within reach: those that carry much of the weight
-        of either end, and a random share of the others, weighted up.  "auto" stores all up to 10⁸ entries, and beyond as
-        many edges as leave eigenvalues right to 2 %.  "all" never thins, and refuses more than 10⁸ entries.  On a GPU its
+        Mean number of edges stored per point if more pairs are within reach: those with much of the weight of either end,
+        and a random share of the others, weighted up.  "auto" stores all pairs up to 10⁸ entries, and beyond that enough
+        edges for eigenvalues to be right to 2 %.  "all" never thins, and raises an error beyond 10⁸ entries.  On a GPU its
         memory sets the limit.
     local_scale : int, "regional" <which scale>
-        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the k-th neighbor
-        (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.
+        Local bandwidths ε ρ_i: ρ from the relative distance to the k-th neighbor (`geolap.neighbor_scale`), from geometric
+        consistency in each region (`geolap.regional_scale`), or as given.
     calibrate : bool
         Measure how far a walk on the graph goes on the data, divide L by that factor, and take the logarithm of the
         eigenvalues of P: eigenvalues, diffusion times and lengths are then those of the data (see `geolap.Calibration`).
         True by default, but for labels and clusters, which do not depend on the scale of L.
     self_weights : bool, default False
-        Whether W_ii = 1 or 0.
+        W_ii = 1 if True, 0 if False.
     metric : str or callable, default "euclidean"
-        How far points are apart: "cosine", "correlation", another name that scikit-learn's ``pairwise_distances`` knows, or
+        Distance between points: "cosine", "correlation", another metric of scikit-learn's ``pairwise_distances``, or
         a function of two rows.  With "precomputed", X is a square matrix of distances, dense, or sparse with those to
-        nearest neighbors, and ``transform`` and ``predict`` take those from new points to all (n, n_points).
+        nearest neighbors, and ``transform`` and ``predict`` take distances from new points to all points (n, n_points).
     random_state : int, RandomState or None
-        For the choice of the bandwidth, and of the edges that are stored where not all are.
+        For the choice of the bandwidth, and of the edges if not all are stored.
     n_jobs : int, optional
-        Threads; None and −1 stand for every core that the process may use.  Does not change the result.
+        Number of threads; None and −1 mean all available cores.  Does not change the result.
     verbose : bool or int, default False
-        Say what is done, with the time, on standard error: the records that ``logging`` has under "geolap", for this fit.
+        Write the ``logging`` records of "geolap" for this fit, with the time, to standard error.
 """
 _NEIGHBORS = """    n_neighbors : <k>
-        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of).  A point
-        with a weight is one neighbor.
+        Join only k-nearest neighbors: two points are joined if either is among the k nearest of the other.  A weighted point
+        counts as one neighbor.
 """
 _ATTRIBUTES = """    bandwidth_ : float
         ε
@@ -113,14 +114,14 @@ _ATTRIBUTES = """    bandwidth_ : float
     calibration_ : Calibration or None
         The factor with its standard error; None with ``calibrate=False``.
     graph_ : KernelGraph
-        Weights, degrees and what follows from them; of points on a GPU brought to the host when it is first asked for.
+        Weights, degrees and derived matrices; for points on a GPU, copied to the host on first access.
     cutoff_, n_neighbors_ : float, int or None
         Which pairs the graph stores.
     dropped_weight_ : float or None
         Share of the neighbors' weight in pairs that are not stored, over sampled rows; None if distances were precomputed.
     n_edges_, thinning_error_ : float or None
-        Where pairs were thinned, the edges of a point in the mean, and the relative error that this adds to the smallest
-        eigenvalues, as theory has it; None where all pairs are stored.
+        If pairs were thinned, the mean number of edges per point, and the theoretical relative error that thinning adds to
+        the smallest eigenvalues; None if all pairs are stored.
     n_features_in_ : int
 """
 
@@ -236,8 +237,8 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
         wrong = ", ".join(f"{{{name}}}" for name, here in given.items() if here)
         if wrong:
             raise refusal(
-                "A dask array or a large file stays where it is: landmarks, joined with all others in reach at a "
-                f"bandwidth that is given or chosen by gc, carry the graph; {wrong} was given: leave it out, or pass "
+                "A dask array or a large file is not loaded: the graph is built on landmarks, joined with all others "
+                f"within reach at a bandwidth that is given or chosen by gc; {wrong} was given: leave it out, or pass "
                 "X.compute() or np.array(X) if that fits in memory."
             )
 
@@ -316,9 +317,8 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
         if spec.n_edges == "auto" and built.thinning is not None and built.thinning.error > _MUCH_ERROR:
             warn_caller(
                 Sentence(
-                    "A thinned graph should have the eigenvalues of all pairs to a few percent; with {edges:.0f} edges "
-                    "of a point, as many as are stored, they may be off by {error:.0%}: set {n_landmarks}, or a "
-                    "smaller bandwidth.",
+                    "Eigenvalues of a thinned graph should match those of all pairs to a few percent; with at most "
+                    "{edges:.0f} edges per point they may be off by {error:.0%}: set {n_landmarks}, or a smaller bandwidth.",
                     edges=built.thinning.n_edges,
                     error=built.thinning.error,
                 )
@@ -412,8 +412,8 @@ def _told_in_words(data: Points) -> Iterator[None]:
             raise
         raise MemoryError(
             Sentence(
-                "A graph on a GPU needs memory there in addition to the points; that of {n} points finds too little "
-                "({error}): set {n_neighbors} or {n_landmarks}, free its memory, or pass the points as a NumPy array.",
+                "A graph on a GPU needs memory in addition to the points; there is not enough for {n} points ({error}): "
+                "set {n_neighbors} or {n_landmarks}, free memory there, or pass the points as a NumPy array.",
                 n=len(data),
                 error=str(error).partition(". ")[0],
             )
@@ -463,7 +463,7 @@ def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) ->
     scaled = "" if graph.scale is None else ", with local scales,"
     selection = estimator._built.selection
     if selection is not None and selection.bandwidth != graph.bandwidth:
-        scaled = ", with equal weights, because at that bandwidth the map would be about a few outliers,"
+        scaled = ", with equal weights, because at that bandwidth outliers would dominate the map,"
     if k is not None:
         joined = f"each point with its {k} nearest neighbors{scaled}"
     elif estimator.cutoff_ is not None:
@@ -471,7 +471,7 @@ def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) ->
     elif sparse.issparse(graph.weights):
         joined = f"the pairs whose distances are given{scaled}"
     else:
-        weighing = "" if n == 1 else " whose weight is above rounding"
+        weighing = "" if n == 1 else " whose weight exceeds rounding"
         joined = f"all pairs{'' if landmarks is None else f' of {len(landmarks)} landmarks'}{weighing}{scaled}"
     return f"The graph joins {joined} and {'is connected' if n == 1 else f'has {n} components'}."
 

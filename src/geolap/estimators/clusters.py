@@ -1,4 +1,4 @@
-"""Clusters: parts of the data that are well connected inside and badly to one another, and how many there are.
+"""Clusters: parts of the data that are well connected inside and poorly to each other, and how many there are.
 
 k clusters are found by k-means over the rows, brought to length one, of the smoothest eigenvectors of I − P,
 
@@ -87,30 +87,30 @@ _FIRST = 1e-6
 class ClusterStatus(Told):
     """How the number of clusters was found; the value is the `Sentence` to print."""
 
-    GIVEN = Sentence("The number of clusters is as given.")
-    STAND_OUT = Sentence("Clusters stand out: each hangs together far better than it hangs on the others.")
+    GIVEN = Sentence("The number of clusters was given.")
+    STAND_OUT = Sentence("Clusters stand out: each is connected far better inside than to the others.")
     NO_GAP = Sentence(
-        "No gap: the parts run into one another, as those of pure noise may, so that their number is a guess. Set "
-        "{n_clusters} to what the purpose needs."
+        "No gap: the parts run into each other, as in pure noise, so their number is a guess. Set {n_clusters} if you know "
+        "it."
     )
     MORE = Sentence(
-        "More parts than {max_clusters} are joined with no other: the largest clusters were made of them. Raise it, or set "
-        "{n_clusters}."
+        "More than {max_clusters} parts are disconnected from all others: the largest became the clusters. Raise it, or "
+        "set {n_clusters}."
     )
     ONE_PIECE = Sentence(
-        "One piece: no number of clusters stands out, and wherever the data is cut, the parts are still joined. Set "
-        "{n_clusters} to divide it all the same."
+        "One piece: no number of clusters stands out; however the data is cut, the parts remain connected. Set "
+        "{n_clusters} to divide it anyway."
     )
 
 
 @dataclass(eq=False, repr=False)
 class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
-    """Clusters of any shape, from the smoothest eigenvectors of the graph; their number too, with a reason.
+    """Clusters of any shape, from the smoothest eigenvectors of the graph; also their number, with a reason.
 
-    Unlike scikit-learn's SpectralClustering, it weighs neighbors at a scale that geometry sets, says how many clusters stand
-    out, makes no clusters of outliers, and labels new points.  It joins 10 neighbors (all, if there are fewer) with
-    local scales, and λ = 1/2 leaves enough of the density for valleys between clusters to count.  Where ``neighbors`` or
-    distances say which points are joined, ``n_neighbors`` is not used.
+    Unlike scikit-learn's SpectralClustering, it weights neighbors at a scale set by geometry, says how many clusters stand
+    out, does not make clusters of outliers, and labels new points.  It joins 10 neighbors (all, if there are fewer) with
+    local scales, and λ = 1/2 keeps enough of the density for valleys between clusters to count.  If ``neighbors`` or
+    distances define the pairs, ``n_neighbors`` is not used.
 
     Parameters
     ----------
@@ -118,35 +118,34 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         By default as many as stand out, see ``status_``.
     <bandwidth>
     min_share : float, default 0.1
-        What a cluster must hold, as a share of n_points / n_clusters, duplicates counted once.  Smaller parts are outliers
-        and go where most of their neighbors are; 0 lets them be clusters.  If ``n_clusters`` is given, parts of 11 points
-        and more that are joined with nothing else are clusters too; if there are more than ``n_clusters`` of them, the
-        largest, until those left out hold less than a cluster must.
+        Minimum size of a cluster, as a share of n_points / n_clusters, duplicates counted once.  Smaller parts are outliers
+        and join most of their neighbors; 0 makes them clusters.  If ``n_clusters`` is given, disconnected parts of 11 points
+        or more are clusters too; if there are more than ``n_clusters`` of them, the largest are, until the rest has fewer
+        points than a cluster needs.
     max_clusters : int, default 15
-        The most that are looked for if ``n_clusters`` is not given.
+        Maximum number of clusters to try if ``n_clusters`` is not given.
     n_landmarks : int, optional
-        Find the clusters of this many points only, a stratified sample; the others belong where most of their neighbors in
-        it do.  By default of 20 000, if X is a dask array or a file larger than half a gigabyte, and else of all.
+        Cluster only this many points, a stratified sample; each other point joins the cluster of most of its neighbors in
+        it.  By default 20 000 if X is a dask array or a file larger than half a gigabyte, otherwise all.
     <parameters of the graph>
 
     Attributes
     ----------
     labels_ : ndarray (n_points,)
-        0 for the points of the largest cluster, 1 for the next, ….  Of a dask array, one that is computed when it is asked
-        for.
+        0 for the points of the largest cluster, 1 for the next, ….  For a dask array, a lazy dask array.
     n_clusters_ : int
     status_ : ClusterStatus
         How their number was found; prints as a sentence.
     strengths_ : dict
-        Υ of each number that was looked at, 3 and more of which stand out; that of ``n_clusters_`` is Υ of the clusters
-        before outliers join them.  Empty if the number was given.
+        Υ for each number of clusters that was tried; 3 or more means that they stand out.  The value for ``n_clusters_`` is
+        that of the clusters before outliers join them.  Empty if the number was given.
     eigenvalues_ : ndarray
-        Of I − P, ascending from 0, without outliers that are joined with nothing.
+        Of I − P, ascending from 0, without disconnected outliers.
     n_outliers_ : int
-        Points of small parts, which belong to the clusters of their neighbors.
+        Number of points in small parts, which are assigned to the clusters of their neighbors.
     landmarks_ : ndarray (n_landmarks,) or None
-        In which points the clusters were found, ascending, if not in all: landmarks, and one of each set of copies.
-        ``graph_`` is theirs.
+        Rows of the points that were clustered, ascending, if not all: landmarks, and one of each set of copies.  ``graph_``
+        refers to them.
     <attributes of the graph>
 
     References
@@ -163,7 +162,7 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     >>> clustering.n_clusters_
     2
     >>> print(clustering.status_)
-    Clusters stand out: each hangs together far better than it hangs on the others.
+    Clusters stand out: each is connected far better inside than to the others.
     >>> clustering.predict(X[:3]).tolist() == clustering.labels_[:3].tolist()
     True
     """
@@ -190,9 +189,9 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     landmarks_ = Read[np.ndarray | None]("_built.landmarks")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters of the points X (n_points, n_features); y is used by methods that choose ε by labels.
+        """Find the clusters of the points X (n_points, n_features); y is used by rules for ε that need labels.
 
-        ``sample_weight`` (n_points,) says how many points each row stands for.
+        ``sample_weight`` (n_points,) is the number of points that each row represents.
 
         Returns
         -------
@@ -204,7 +203,7 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         n = data.shape[0]
         if self.n_clusters is not None and self.n_clusters > n:
             raise refusal(
-                "{n_clusters} must be at most the number of different points; {given} was given for {n}: lower it.",
+                "{n_clusters} must be at most the number of distinct points; {given} was given for {n}: lower it.",
                 given=self.n_clusters,
                 n=n,
             )
@@ -246,7 +245,7 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Clusters (n,) of points X (n, n_features): those that most of their neighbors belong to, by weight.
 
-        Those of a dask array are one, computed when they are asked for.
+        For a dask array, a lazy dask array.
         """
         found = self._extended(X, np.eye(self.n_clusters_)[self._labels])
         labels = found.means.argmax(axis=1)

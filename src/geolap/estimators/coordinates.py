@@ -85,16 +85,16 @@ class CoordinateSet:
     coordinates : tuple of int
         Columns of the candidates, ascending, counted from 0.
     score : float
-        What they were chosen for; only scores of as many coordinates compare.
+        The criterion; scores are comparable only for sets of the same size.
     runner_up : tuple of int
-        The next best ones; empty if there are no others.
+        The next best set; empty if there is none.
     lead : float
-        How much lower the score of these is; ∞ if there are none.
+        How much lower its score is; ∞ if there is none.
     told : ndarray (m,)
-        Share of the variance of each candidate that neighbors on the map of these coordinates tell; NaN for candidates that
-        were left out.
+        Share of the variance of each candidate explained by neighbors on the map of these coordinates; NaN for candidates
+        that were left out.
     untold : tuple of int
-        The candidates of which they tell too little, the least told first.
+        The candidates that are not explained well enough, the worst first.
     """
 
     coordinates: tuple[int, ...]
@@ -107,7 +107,7 @@ class CoordinateSet:
 
 @dataclass(frozen=True)
 class IndependentCoordinates(Plotted):
-    """Coordinates that span the data, and why; prints as `explain` tells it.
+    """Coordinates that span the data, with reasons; prints as `explain`.
 
     Attributes
     ----------
@@ -121,10 +121,10 @@ class IndependentCoordinates(Plotted):
     steps : tuple of CoordinateSet
         The best set of d coordinates, and of more as long as these were not enough.
     first_told : ndarray (m,)
-        Share of the variance of each candidate that the first s coordinates would tell; NaN for candidates that were left
+        Share of the variance of each candidate that the first s coordinates would explain; NaN for candidates that were left
         out.
     reasons : tuple of Sentence
-        In words; there coordinates are counted from 1.
+        In words; coordinates are counted from 1 there.
     """
 
     chosen: np.ndarray
@@ -161,11 +161,11 @@ def independent_coordinates(
     graph : KernelGraph, optional
         The graph over the points, ``graph_`` of an estimator; that of the fitted map by default.
     intrinsic_dim : int, optional
-        d.  By default the dimension that neighborhoods at ε̂ have, if a fitted map was given and it can be told; otherwise by
-        vote of the points, the number of directions in which the map of all candidates extends; and 2 if they do not agree.
+        d.  By default the dimension of neighborhoods at ε̂, if a fitted map was given and it can be determined; otherwise
+        the points vote on the number of directions in which the map of all candidates extends; 2 if they do not agree.
     n_coordinates : int, optional
-        How many to choose.  By default d, or as many more as it takes to tell all candidates from them, 2 d + 1 at most, or
-        10 if d is not known.
+        How many to choose.  By default d, or more if needed to explain all candidates, at most 2 d + 1, or 10 if d is
+        unknown.
     penalty : float, default 0.1
         ζ, what a coordinate as rough as the roughest candidate costs.
     normalized : bool, default False
@@ -179,7 +179,7 @@ def independent_coordinates(
 
     Notes
     -----
-    In a graph of several components, coordinates that only tell these apart are all kept, and the others are chosen for the
+    In a graph with several components, coordinates that only separate these are all kept, and the others are chosen for the
     largest component.
 
     Examples
@@ -202,7 +202,7 @@ def independent_coordinates(
 
 
 def known_dimension(selection: Selection | None) -> int | None:
-    """The dimension of neighborhoods at the selected bandwidth, if one was selected and it can be told."""
+    """The dimension of neighborhoods at the selected bandwidth, if one was selected and it can be determined."""
     return None if selection is None or selection.neighborhoods is None else selection.neighborhoods.dimension
 
 
@@ -301,10 +301,10 @@ class Choice:
         best = min(steps, key=lambda step: (len(step.untold), len(step.coordinates))) if steps else None
         chosen = np.sort([*self.contrasts, *(best.coordinates if best else ())]).astype(int)
         if self.n_rough:
-            text = "{n} of them were left out: not even neighbors in the graph share their values."
+            text = "{n} candidates were left out: their values differ even between neighbors in the graph."
             reasons.append(Sentence(text, n=self.n_rough))
         if len(self.contrasts):
-            text = "{which} kept to tell components of the graph apart; the others are chosen for the largest component."
+            text = "{which} kept to separate components of the graph; the others are chosen for the largest component."
             reasons.append(Sentence(text, which=_numbered(self.contrasts)))
         reasons += _about_steps(steps, best, fixed=n_coordinates is not None)
         first = self._told(np.arange(len(best.coordinates))) if best else np.empty(0)
@@ -421,13 +421,13 @@ def _about_dimension(m: int, d: int, given: int | None, told: int | None, share:
     if given is not None:
         why = "as given"
     elif told is not None:
-        why = "as neighborhoods at the bandwidth tell"
+        why = "from neighborhoods at the bandwidth"
     elif share > _AGREE:
         why = f"the directions in which the map of all candidates extends for {share:.0%} of the points"
     else:
-        why = f"which is assumed: no more than {share:.0%} of the points agree on the directions in which the map extends"
+        why = f"assumed, because no more than {share:.0%} of the points agree on the directions in which the map extends"
     return Sentence(
-        "{m} candidates for coordinates of data of {d} {dimensions}, {why}.",
+        "{m} candidate coordinates for data of {d} {dimensions}, {why}.",
         m=m,
         d=d,
         dimensions="dimension" if d == 1 else "dimensions",
@@ -437,7 +437,7 @@ def _about_dimension(m: int, d: int, given: int | None, told: int | None, share:
 
 def _about_steps(steps: Sequence[CoordinateSet], best: CoordinateSet | None, *, fixed: bool) -> Iterator[Sentence]:
     if best is None:
-        yield Sentence("No candidate varies within the largest component: nothing could be chosen.")
+        yield Sentence("No candidate varies within the largest component: nothing was chosen.")
         return
     for step in steps:
         if step is not best and step.untold:
@@ -454,7 +454,7 @@ def _about_steps(steps: Sequence[CoordinateSet], best: CoordinateSet | None, *, 
         yield Sentence(text, which=which, untold=_about_untold(best), most=most)
     if others and best.lead > _EQUAL:
         yield Sentence(
-            "They keep {factor:.2g} times as much of the tangent planes as the next best, {others}, would.",
+            "They preserve {factor:.2g} times as much of the tangent planes as the next best, {others}.",
             factor=np.exp(min(best.lead, 20.0)),
             others=", ".join(others),
         )

@@ -73,8 +73,8 @@ def local_frames(X: np.ndarray, W: Matrix, rows: np.ndarray, intrinsic_dim: int,
     frames = Frames(rows, np.concatenate(start), np.concatenate(end), np.concatenate(steps), unit)
     if not frames.steps.any():
         raise ValueError(
-            "Some points must have a neighbor at another place; all that are nearest are duplicates: remove duplicates, or "
-            "raise n_neighbors above their number."
+            "Some points must have a neighbor at a different position; all nearest neighbors are duplicates: remove "
+            "duplicates, or raise n_neighbors above their number."
         )
     return frames
 

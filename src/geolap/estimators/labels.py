@@ -52,22 +52,23 @@ _MANY_CLASSES = 20
 # The weight below which a graph is forgotten.
 _NO_WEIGHT = 1e-6
 _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
-        "auto" weighs two graphs, each at its own ε̂, by leave-one-out: all pairs, and the 10 nearest neighbors.  Of more than
-        3000 points, a stratified sample of as many, and the labeled ones, carry all pairs; of more than 20 000, as many
-        carry neighbors, too.  The others take means of their neighbors there.  A number of neighbors, None for all pairs, or
-        another parameter that says which pairs count or what ε is, leaves one graph, over all points.
+        "auto" weights two graphs, each at its own ε̂, by leave-one-out errors: all pairs, and the 10 nearest neighbors.
+        Beyond 3000 points the graph of all pairs is built on a stratified sample of 3000 and the labeled points; beyond
+        20 000, that of neighbors is built on a sample of 20 000, too.  The other points get the mean of their neighbors
+        there.  A number of neighbors, None for all pairs, or another parameter that defines the pairs or ε, gives a single
+        graph over all points.
 """
 _SETTINGS = """    n_eigenvectors : int, optional
-        p.  By default 5, 20 and 60 are tried, and 200 over neighbors of up to 10 000 points, 30 000 with eight classes or
-        more, and over all pairs of up to 5000 points, 1500 where two graphs are weighed.
+        p.  By default 5, 20 and 60 are tried, and also 200 over neighbors of up to 10 000 points (30 000 with eight classes
+        or more), and over all pairs of up to 5000 points (1500 with two graphs).
     power : float, optional
         m.  By default 1, 2 and 4 are tried.
     penalty : float, optional
         μ, for eigenvectors of unit mean square and eigenvalues of I − P.  By default many are tried.
     n_landmarks : int, optional
-        Only this many points, a stratified sample, and the labeled ones, at most as many, carry the graph; ε and the degrees
-        are those of all points, and the others take means of their neighbors.  Of a dask array, or a file larger than half
-        a gigabyte, it is always landmarks that carry the graph: by default 5000 to 20 000, so that a neighborhood holds some
+        Build the graph on only this many points, a stratified sample, and the labeled ones, at most as many; ε and the
+        degrees are those of all points, and the other points get the mean of their neighbors.  A dask array, or a file
+        larger than half a gigabyte, always uses landmarks: by default 5000 to 20 000, so that a neighborhood has about a
         hundred.
 """
 
@@ -184,8 +185,8 @@ class _SmoothEstimator(GraphEstimator):
             return np.arange(len(values))
         warn_caller(
             Sentence(
-                "Labeled points carry the graph, at most as many as there are landmarks; {n} are labeled: a sample of "
-                "{most} labels is used; raise {n_landmarks} to use more.",
+                "The graph needs labeled points among its landmarks, at most as many as landmarks; {n} points are labeled: "
+                "a sample of {most} labels is used; raise {n_landmarks} to use more.",
                 n=len(values),
                 most=most,
             )
@@ -278,23 +279,24 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     ----------
     classes_ : ndarray (n_classes,)
     transduction_ : ndarray (n_points,)
-        Classes of all points given to ``fit``: as given where they were, as found elsewhere.  Of a dask array, one that is
-        computed when it is asked for.
+        Classes of all points given to ``fit``: the given labels, and predictions for the other points.  For a dask array, a
+        lazy dask array.
     n_eigenvectors_, power_, penalty_ : int, float, float
-        p, m and μ of the best setting; others count as well, by their leave-one-out mistakes, unless all three were given.
+        p, m and μ of the best setting; the others also count, weighted by leave-one-out mistakes, unless all three were
+        given.
     graph_weights_ : dict
-        How much each graph counts, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and
-        ``selection_`` are those of the first.
+        Weight of each graph, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and ``selection_``
+        are those of the first.
     n_graph_components_, n_unreached_ : int
-        Connected components of the graph, and points in components without a label, which are told by the nearest that are
-        not.
+        Number of connected components of the graph, and of points in components without a label, which get the values of the
+        nearest labeled component.
     landmarks_ : ndarray or None
-        Which points carry ``graph_``, ascending; None if all do.
+        Rows of the points in ``graph_``, ascending; None if all are.
     <attributes of the graph>
 
     See Also
     --------
-    sklearn.semi_supervised.LabelSpreading : has one fixed bandwidth, and a dense kernel.
+    sklearn.semi_supervised.LabelSpreading : uses one fixed bandwidth and a dense kernel.
 
     Examples
     --------
@@ -311,8 +313,8 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the points X (n_points, n_features) and their classes y (n_points,).
 
-        −1 marks an unlabeled point; so do None and NaN, and "-1" and "" among words.  ``sample_weight`` (n_points,) says how
-        many points, and labels, each row stands for.
+        −1 marks an unlabeled point; so do None and NaN, and "-1" and "" among words.  ``sample_weight`` (n_points,) is the
+        number of points, and labels, that each row represents.
 
         Returns
         -------
@@ -346,13 +348,13 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
 
     @in_chunks
     def predict(self, X: Any) -> np.ndarray:
-        """Classes (n,) of points X (n, n_features); those of a dask array are one, computed when they are asked for."""
+        """Classes (n,) of points X (n, n_features); for a dask array, a lazy dask array."""
         best = self._scores_at(X).argmax(axis=1)
         return self.classes_[best]
 
     @in_chunks
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities (n, n_classes) of the classes at points X: a softmax of f, as sharp as leave-one-out supports."""
+        """Probabilities (n, n_classes) of the classes at points X: a softmax of f, its sharpness fitted by leave-one-out."""
         scores = self._scores_at(X)
         return softmax(self._sharpness * scores, axis=1)
 
@@ -374,16 +376,16 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     Attributes
     ----------
     transduction_ : ndarray (n_points,)
-        Values at all points given to ``fit``.  Of a dask array, one that is computed when it is asked for.
+        Values at all points given to ``fit``.  For a dask array, a lazy dask array.
     n_eigenvectors_, power_, penalty_ : int, float, float
-        p, m and μ of the best setting; others count as well, by their leave-one-out errors, unless all three were given.
+        p, m and μ of the best setting; the others also count, weighted by leave-one-out errors, unless all three were given.
     graph_weights_ : dict
-        How much each graph counts, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and
-        ``selection_`` are those of the first.
+        Weight of each graph, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and ``selection_``
+        are those of the first.
     n_graph_components_, n_unreached_ : int
-        Connected components of the graph, and points in components without a known value.
+        Number of connected components of the graph, and of points in components without a known value.
     landmarks_ : ndarray or None
-        Which points carry ``graph_``, ascending; None if all do.
+        Rows of the points in ``graph_``, ascending; None if all are.
     <attributes of the graph>
 
     Examples
@@ -399,7 +401,7 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from the points X (n_points, n_features) and the values y (n_points,), NaN where unknown.
 
-        ``sample_weight`` (n_points,) says how many points, and values, each row stands for.
+        ``sample_weight`` (n_points,) is the number of points, and values, that each row represents.
 
         Returns
         -------
@@ -420,7 +422,7 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
 
     @in_chunks
     def predict(self, X: Any) -> np.ndarray:
-        """Values (n,) at points X (n, n_features); those of a dask array are one, computed when they are asked for."""
+        """Values (n,) at points X (n, n_features); for a dask array, a lazy dask array."""
         return self._scores_at(X)[:, 0]
 
 
@@ -435,7 +437,9 @@ def _classes_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         )
     if len(names) == len(labels) > _MANY_CLASSES:
         warn_caller(
-            Sentence("Each of the {n} classes has one labeled point: check that {labels|y} names classes.", n=len(names))
+            Sentence(
+                "Each of the {n} classes has only one labeled point: check that {labels|y} contains classes.", n=len(names)
+            )
         )
     return names, index
 
@@ -444,8 +448,8 @@ def _check_needs_no_classes(bandwidth: Any) -> None:
     rule = METHODS.get(bandwidth) if isinstance(bandwidth, str) else bandwidth
     if getattr(rule, "needs_labels", False):
         raise ValueError(
-            f"Numbers have no classes, which this choice of a bandwidth needs; bandwidth={bandwidth!r} was given: use one "
-            "that needs no labels, such as 'gc'."
+            f"Numbers have no classes, which this bandwidth rule needs; bandwidth={bandwidth!r} was given: use one that "
+            "needs no labels, such as 'gc'."
         )
 
 

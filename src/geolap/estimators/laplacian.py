@@ -19,7 +19,7 @@ class GraphLaplacian(GraphEstimator):
 
     tends to the Laplace–Beltrami operator of the manifold as the number of points grows, with λ = 1 regardless of their
     density.  Its eigenvalues are negative or zero.  To apply L to a function point by point, a larger bandwidth than ε̂ is
-    better: ε̂ serves what is built on the spectrum.
+    better: ε̂ suits methods based on the spectrum.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class GraphLaplacian(GraphEstimator):
     normalization: str = "random_walk"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Build the Laplacian of the points X (n_points, n_features); y is used by methods that choose ε by labels.
+        """Build the Laplacian of the points X (n_points, n_features); y is used by rules for ε that need labels.
 
-        ``sample_weight`` (n_points,) says how many points each row stands for.
+        ``sample_weight`` (n_points,) is the number of points that each row represents.
 
         Returns
         -------

@@ -33,45 +33,45 @@ from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_d
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
 
 _COORDINATES = """    n_components : int or "auto", default 2
-        Coordinates of the map.  "auto" chooses those that span the data out of twenty or more, and as many as that takes
+        Number of coordinates.  "auto" chooses coordinates that span the data, as many as needed, out of twenty or more
         (`geolap.independent_coordinates`).
     <bandwidth>
 """
 _PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn"
-        What to do with a graph in several components: warn, and let the first coordinates tell them apart; refuse; or give
-        each component a map of its own.
+        What to do if the graph has several components: warn, with first coordinates that separate them; raise an error; or
+        map each component separately.
     n_landmarks : int, optional
-        Only this many points, a stratified sample, carry the graph; ε and the degrees are those of all points, and the other
-        points get their coordinates by Nyström extension.  Of a dask array, or a file larger than half a gigabyte, landmarks
-        always carry the graph: by default 5000 to 20 000, so that a neighborhood holds some hundred.
+        Build the graph on only this many points, a stratified sample; ε and the degrees are those of all points, and the
+        other points get their coordinates by Nyström extension.  A dask array, or a file larger than half a gigabyte, always
+        uses landmarks: by default 5000 to 20 000, so that a neighborhood has about a hundred.
     eigen_solver : {"auto", "dense", "lanczos", "lobpcg"}, default "auto"
-        "lobpcg" needs a sparse graph, and over neighbors pyamg (``geolap[scale]``).  By default small graphs are solved
-        directly, full ones by block Lanczos, sparse ones by factorization where a pilot says that it is quick; of more than
-        50 000 points up to 10 coordinates over all pairs within reach, or a share of them, by LOBPCG, and up to 15 over
-        neighbors if pyamg is installed; others by Lanczos.
+        "lobpcg" needs a sparse graph, and over nearest neighbors pyamg (``geolap[scale]``).  By default small graphs are
+        solved directly, full ones by block Lanczos, and sparse ones by factorization if a trial shows that it is fast.
+        Beyond 50 000 points LOBPCG computes up to 10 coordinates over all pairs within reach, or a share of them, and up to
+        15 over neighbors if pyamg is installed.  Lanczos solves all others.
 """
 _WHICH_NEIGHBORS = """    n_neighbors : int, "auto" or None, default "auto"
-        Join each point with its k nearest neighbors only (and with the points that it is a nearest neighbor of); None joins
-        all points.  "auto" joins all where one ε̂ resolves the geometry everywhere (`Selection.even`), and elsewhere the 10
-        nearest, with local scales by the 7th, λ = 1/2 at most and an ε̂ of their own, the graph that clusters are found on.
-        Where half of the coordinates, or more, would be about a few outliers, it joins the 20 nearest with equal weights:
-        ``bandwidth_`` is then three times the longest of their distances.  `geolap reproduce graphs` has the evidence.
+        Join only k-nearest neighbors: two points are joined if either is among the k nearest of the other; None joins all
+        points.  "auto" joins all points if one ε̂ resolves the geometry everywhere (`Selection.even`), and otherwise the 10
+        nearest, with local scales by the 7th, λ = 1/2 at most and their own ε̂, as for clusters.  If outliers would dominate
+        at least half of the coordinates, it joins the 20 nearest with equal weights: ``bandwidth_`` is then three times the
+        longest of their distances.  `geolap reproduce graphs` has the evidence.
 """
 _EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
-        Signs are fixed: in every coordinate the entry of largest magnitude is positive.  Of a dask array, or a file larger
-        than half a gigabyte, a dask array that is computed when it is asked for.
+        Signs are fixed: in every coordinate the entry of largest magnitude is positive.  For a dask array, or a file larger
+        than half a gigabyte, a lazy dask array.
 """
 _ATTRIBUTES = """    coordinates_ : ndarray of int (n_components,)
-        Which eigenvectors the coordinates are, counted from 0, the constant one left out.  With ``n_components="auto"`` and
-        ``disconnected="separate"`` one row for each component.
+        Which eigenvectors the coordinates are, counted from 0 without the constant one.  With ``n_components="auto"`` and
+        ``disconnected="separate"``, one row for each component.
     independence_ : IndependentCoordinates or None
         How they were chosen, with ``n_components="auto"``; for the largest component.
     n_graph_components_ : int
-        Connected components of the graph.
+        Number of connected components of the graph.
     component_labels_ : ndarray (n_points,)
-        Which of them each point of the graph belongs to, the largest being 0.
+        The component of each point of the graph, 0 for the largest.
     landmarks_ : ndarray (n_landmarks,) or None
-        Which points carry the graph, ascending; ``graph_`` and ``component_labels_`` are theirs.
+        Rows of the landmarks, ascending; ``graph_`` and ``component_labels_`` refer to them.
 """
 # Below this the Nyström extension would multiply what is mostly noise.
 _LEAST_EIGENVALUE = 0.05
@@ -125,9 +125,9 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the map of the points X (n_points, n_features); y is used by methods that choose ε by labels.
+        """Find the map of the points X (n_points, n_features); y is used by rules for ε that need labels.
 
-        ``sample_weight`` (n_points,) says how many points each row stands for.
+        ``sample_weight`` (n_points,) is the number of points that each row represents.
 
         Returns
         -------
@@ -161,8 +161,8 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
     def transform(self, X: Any) -> np.ndarray:
         """Coordinates (n, n_components) of new points X (n, n_features) on the map, by Nyström extension.
 
-        Where the denominator falls below 0.05, because the map has more coordinates than the graph can resolve, it is held
-        there.  Those of a dask array are one, computed when they are asked for.
+        The denominator is at least 0.05; it would fall below that if the map has more coordinates than the graph can
+        resolve.  For a dask array, a lazy dask array.
         """
         separate = self._loss.ndim == 2  # each component has coordinates and eigenvalues of its own
         found = self._extended(X, self._coordinates, self.component_labels_ if separate else None)
@@ -247,7 +247,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         separate, n_components = self.disconnected == "separate", int(components.max()) + 1
         if n_components > _MOST_COMPONENTS and not separate:
             raise refusal(
-                "Coordinates are chosen in a graph of at most {most} components; this one has {n}: use a larger "
+                "Coordinates can be chosen in a graph of at most {most} components; this one has {n}: use a larger "
                 "bandwidth or more neighbors, remove outliers, or use {disconnected=separate}.",
                 most=_MOST_COMPONENTS,
                 n=n_components,
@@ -317,12 +317,12 @@ def _by_place(spectrum: Spectrum, points: np.ndarray) -> Spectrum:
 def _in_components(sizes: np.ndarray, useless: int, bandwidth: float) -> Sentence:
     return Sentence(
         "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): the first "
-        "{coordinates} them apart. Embed each on its own with {disconnected=separate}, use a larger bandwidth or more "
-        "neighbors, or remove outliers.",
+        "{coordinates} them. Map each separately with {disconnected=separate}, use a larger bandwidth or more neighbors, "
+        "or remove outliers.",
         bandwidth=bandwidth,
         n=len(sizes),
         shown=", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else ""),
-        coordinates="coordinate only tells" if useless == 1 else f"{useless} coordinates only tell",
+        coordinates="coordinate only separates" if useless == 1 else f"{useless} coordinates only separate",
     )
 
 
@@ -332,9 +332,9 @@ class LaplacianEigenmap(_SpectralMap):
 
     .. math:: \\min Σ_{ij} W'_{ij} (φ_i - φ_j)^2 \\quad\\text{with}\\quad Σ_i d'_i φ_{ik} φ_{il} = δ_{kl},\\ φ ⊥ 1
 
-    The same map as scikit-learn's SpectralEmbedding of the same graph (which leaves out self-weights), at a bandwidth that
-    the geometry chooses, with eigenvalues in the unit of the data, for new points too, and with an answer when the graph
-    falls apart.
+    The same map as scikit-learn's SpectralEmbedding on the same graph (which leaves out self-weights), but at a bandwidth
+    chosen by geometry, with eigenvalues in the unit of the data, ``transform`` for new points, and support for disconnected
+    graphs.
 
     Parameters
     ----------
@@ -379,8 +379,8 @@ class DiffusionMap(_SpectralMap):
     ----------
     <coordinates>
     diffusion_time : float or "auto", default 1.0
-        t, in steps of P.  "auto" is the time at which the entropy of the spectrum of P^t stops falling fast: noise is gone
-        then, and structure still there (von Neumann entropy, as in PHATE; Moon et al. 2019).
+        t, in steps of P.  "auto" is the time at which the entropy of the spectrum of P^t stops falling fast: by then noise
+        is gone and structure remains (von Neumann entropy, as in PHATE; Moon et al. 2019).
     <parameters of the map>
     <parameters of the graph>
 
@@ -441,9 +441,9 @@ def _few_points(Y: np.ndarray) -> Sentence | None:
     if len(Y) < _FEWEST or not len(single):
         return None
     return Sentence(
-        "Coordinates should vary over the data; {most} of {n} points hold {share:.0%} of the variance of {which}: "
-        "remove these outliers, or join nearest neighbors with equal weights ({n_neighbors=20} and a {bandwidth} far above "
-        "all distances).",
+        "Coordinates should vary over the data; {most} of {n} points have {share:.0%} of the variance of {which}: remove "
+        "these outliers, or use nearest neighbors with equal weights ({n_neighbors=20} and a {bandwidth} far above all "
+        "distances).",
         which=f"coordinate {single[0] + 1}",
         most=max(1, int(_FEW * len(Y))),
         n=len(Y),

@@ -49,7 +49,7 @@ _ENOUGH = 0.8
 
 @dataclass(frozen=True)
 class NamedCoordinates(Plotted):
-    """Functions that are coordinates of the data, and why; prints as `explain` tells it.
+    """Functions that are coordinates of the data, with reasons; prints as `explain`.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class NamedCoordinates(Plotted):
     intrinsic_dim : int
         d
     told : float
-        Share of the variance of where neighbors are that the chosen functions tell.
+        Share of the variance of neighbor positions that the chosen functions explain.
     frequency : ndarray (p,)
-        In what share of ten draws of half of the evaluation points each was chosen.
+        Share of ten random halves of the evaluation points in which each was chosen.
     penalties : ndarray (m,)
-        λ, as shares of the one that leaves nothing, descending.
+        λ, relative to the smallest that selects nothing, descending.
     norms : ndarray (m, p)
         b, how much of each function is used at these penalties.
     """
@@ -84,17 +84,17 @@ class NamedCoordinates(Plotted):
             return f"None of the {p} functions varies along the data."
         *others, last = self.chosen
         names = f"{', '.join(others)} and {last}" if others else last
-        lines = [f"{names}: of {p} functions, the coordinates of data of {d} dimension{'' if d == 1 else 's'}."]
+        lines = [f"{names}: of {p} functions, the coordinates of data with {d} dimension{'' if d == 1 else 's'}."]
         if len(self.chosen) < d:
-            lines.append("No other function varies in the directions that are left.")
+            lines.append("No other function varies in the remaining directions.")
         often = ", ".join(f"{name} {self.frequency[self.names.index(name)]:.0%}" for name in self.chosen)
-        lines.append(f"Chosen in draws of half of the evaluation points: {often}.")
+        lines.append(f"Share of random halves of the evaluation points in which they were chosen: {often}.")
         by_frequency = sorted(zip(-self.frequency, self.names, strict=True))
         rivals = [f"{name} {-share:.0%}" for share, name in by_frequency if share < 0 and name not in self.chosen]
         if rivals:
-            lines.append(f"Chosen there instead: {', '.join(rivals)}.")
-        less = "" if self.told >= _ENOUGH else ", too little for the data to be explained"
-        lines.append(f"They tell {self.told:.0%} of where the neighbors of a point are{less}.")
+            lines.append(f"Chosen instead in some of these: {', '.join(rivals)}.")
+        less = "" if self.told >= _ENOUGH else ", too little to explain the data"
+        lines.append(f"They explain {self.told:.0%} of the variance of neighbor positions{less}.")
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -121,17 +121,17 @@ def explain_coordinates(
     functions : mapping of str to array-like (n_points,), or data frame
         Candidates by name: their values at the points.
     periods : mapping of str to float, optional
-        The periods of functions that are angles, or times of day: their differences are taken the short way round.
+        The periods of functions that are angles, or times of day: their differences take the shorter way around.
     embedding : array-like (n_points, s), optional
-        A map, to explain its coordinates; by default the tangent planes of the data are explained.
+        A map whose coordinates are explained; by default the tangent planes of the data are explained.
     intrinsic_dim : int, optional
         d, how many functions to look for; by default the dimension of neighborhoods at ε̂.
     n_sample : int, default 300
         Evaluation points.
     n_neighbors : int, default 25
-        Nearest neighbors in the graph from which gradients are found.
+        Number of nearest neighbors in the graph from which gradients are estimated.
     random_state : int, RandomState or None, default 0
-        For the choice of evaluation points, and of draws of these.
+        For the choice of evaluation points, and of random halves of them.
 
     Returns
     -------
@@ -152,15 +152,15 @@ def explain_coordinates(
     points = fitted._built.on_host.points
     if not fitted._built.has_coordinates:
         raise ValueError(
-            "Functions are explained on points with coordinates; the estimator was given distances, or sparse features: fit "
-            "it to the points."
+            "Explaining functions requires points with coordinates; the estimator was given distances, or sparse features: "
+            "fit it to the points."
         )
     names, values = _values(functions, len(points))
     wraps = _periods(periods or {}, names)
     d = known_dimension(fitted.selection_) if intrinsic_dim is None else intrinsic_dim
     if d is None:
         raise ValueError(
-            "The dimension of the data must be known; neighborhoods at the bandwidth do not tell it: pass intrinsic_dim."
+            "The dimension of the data must be known; it cannot be determined at this bandwidth: pass intrinsic_dim."
         )
     check_number("intrinsic_dim", d, Integral, low=1, high=min(points.shape))
     rng = check_random_state(random_state)
@@ -190,8 +190,8 @@ def _values(functions: Any, n: int) -> tuple[tuple[str, ...], np.ndarray]:
     """Names of the functions, and their values (n, p)."""
     if not hasattr(functions, "items") or not len(functions):
         raise ValueError(
-            f"Functions must be a mapping of names to values, or a data frame; a {type(functions).__name__} was given: name "
-            "them."
+            f"Functions must be a mapping of names to values, or a data frame; a {type(functions).__name__} was given: "
+            "pass a dict."
         )
     columns = {str(name): _numbers(f"'{name}'", column) for name, column in functions.items()}
     for name, column in columns.items():

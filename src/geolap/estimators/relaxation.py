@@ -54,22 +54,22 @@ _TINY = np.finfo(float).tiny
 
 @dataclass(frozen=True)
 class Relaxation(Plotted):
-    """A map that was moved until lengths on it are those of the data; prints as `explain` tells it.
+    """A map after relaxation, on which lengths are those of the data; prints as `explain`.
 
     Attributes
     ----------
     embedding : ndarray or tensor (n_points, s)
-        The map, in the unit of the data, of the kind that was given.
+        The map, in the unit of the data, of the same type as the input.
     coordinates : tuple of int
-        The coordinates of the given map that it began with.
+        The coordinates of the original map that it started from.
     ratios : ndarray (n_steps,)
         Length on the map over length on the data, for steps from each point to its nearest neighbors.
     ratios_before : ndarray (n_steps,)
-        The same on the given map, each coordinate scaled as suits it best.
+        The same on the original map, with each coordinate optimally rescaled.
     losses : ndarray (n_iter + 1,)
         The loss before each iteration and after the last, as a share of the squared lengths.
     converged : bool
-        Whether it had stopped falling.
+        Whether the loss stopped falling.
     """
 
     embedding: Any = field(repr=False)
@@ -93,8 +93,8 @@ class Relaxation(Plotted):
         """In words."""
         end = "The loss no longer falls" if self.converged else "The loss still falls"
         return (
-            f"Lengths of steps on the map are off by {self.error:.1%} in the mean; on the given one, with each coordinate "
-            f"scaled to suit, by {self.error_before:.1%}.\n{end}, after {len(self.losses) - 1} iterations."
+            f"Lengths of steps on the map are off by {self.error:.1%} on average; on the original map, with its "
+            f"coordinates rescaled, by {self.error_before:.1%}.\n{end}, after {len(self.losses) - 1} iterations."
         )
 
     def __str__(self) -> str:
@@ -116,16 +116,16 @@ def relax(
     Parameters
     ----------
     embedding : fitted LaplacianEigenmap or DiffusionMap, or array-like (n_points, s)
-        The map to begin with; from any method, if the estimator is given.  A tensor on a GPU is relaxed there.
+        The map to start from; from any method, if the estimator is given.  A tensor on a GPU is relaxed there.
     estimator : fitted estimator on a graph of these points, optional
         The given map by default.
     n_components : int, optional
-        Coordinates of the relaxed map, s by default.  Relaxation bends and stretches, but does not unfold: of more
-        coordinates given, so many are taken, the first among them, that the loss falls lowest from them.
+        Number of coordinates of the relaxed map, s by default.  Relaxation bends and stretches, but does not unfold: if more
+        coordinates are given, those that lead to the lowest loss are used, including the first.
     intrinsic_dim : int, optional
-        d, the dimension of the data; by default the one of the neighborhoods at ε̂, n_components if that is unknown.
+        d, the dimension of the data; by default that of the neighborhoods at ε̂, or n_components if that is unknown.
     n_neighbors : int, default 12
-        Neighbors of each point, the nearest in the graph, to which lengths are kept.
+        Number of neighbors of each point, the nearest in the graph, to which lengths are kept.
     max_iter : int, default 500
     tol : float, default 1e-3
         Stop when an iteration lowers the loss by less than this share of it.
@@ -167,8 +167,8 @@ def relax(
     if not converged:
         warn_caller(
             Sentence(
-                "Relaxation should go on until the loss no longer falls; after {given} iterations it still does: raise "
-                "{max_iter}, or {tol}.",
+                "Relaxation should continue until the loss no longer falls; after {given} iterations it still falls: raise "
+                "{max_iter} or {tol}.",
                 given=max_iter,
             ),
             ConvergenceWarning,
@@ -296,13 +296,13 @@ def _given(embedding: Any, estimator: Any) -> tuple[Any, GraphEstimator]:
     fitted = embedding if estimator is None else estimator
     if not isinstance(fitted, GraphEstimator):
         raise ValueError(
-            f"A map is relaxed on the graph of its points; a {type(embedding).__name__} was given alone: pass a fitted map, "
-            "or a fitted estimator beside the array."
+            f"Relaxation needs the graph of the points; only a {type(embedding).__name__} was given: pass a fitted map, or "
+            "a fitted estimator with the array."
         )
     check_is_fitted(fitted)
     built = fitted._built
     if not built.has_coordinates or built.landmarks is not None:
-        what = "n_landmarks, which carry the graph alone" if built.has_coordinates else "distances, or sparse features"
+        what = "n_landmarks" if built.has_coordinates else "distances, or sparse features"
         raise ValueError(f"Relaxation needs all points of the map; the estimator was given {what}: fit it to the points.")
     Y = embedding.embedding_ if hasattr(embedding, "embedding_") else embedding
     if not hasattr(Y, "detach"):

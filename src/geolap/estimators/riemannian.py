@@ -74,7 +74,7 @@ class RiemannianMetric(Plotted):
         Parameters
         ----------
         curve : array-like of int (n,) or of float (n, s)
-            The points that it passes, as row indices, or as places on the map, where the metric is that of the nearest
+            The points on the curve, as row indices, or as positions on the map, where the metric is that of the nearest
             point.
         corrected : bool, default True
             False gives the length on the map itself.
@@ -90,14 +90,14 @@ class RiemannianMetric(Plotted):
     def edge_lengths(self, graph: Any) -> sparse.csr_array:
         """Lengths on the data of the edges of a sparse graph (N, N): a CSR matrix over the same pairs, without the diagonal.
 
-        The graph must join near points only, such as scikit-learn's kneighbors_graph does: the metric measures small steps.
+        The graph must join only nearby points, as scikit-learn's kneighbors_graph does: the metric measures small steps.
         """
         n = len(self.embedding)
         if not sparse.issparse(graph) or graph.shape != (n, n):
             raise ValueError(
-                f"A graph of paths must be a sparse matrix of {n} rows and columns that joins near points only; a "
-                f"{type(graph).__name__} of shape {np.shape(graph)} was given: pass scikit-learn's kneighbors_graph(X, 15), "
-                "or the weights of a Laplacian with cutoff=3."
+                f"Paths need a sparse matrix of {n} rows and columns that joins only nearby points; a "
+                f"{type(graph).__name__} of shape {np.shape(graph)} was given: pass scikit-learn's kneighbors_graph(X, "
+                "15), or the weights of a Laplacian with cutoff=3."
             )
         i, j = sparse.csr_array(graph).nonzero()
         i, j = i[i != j], j[i != j]
@@ -167,7 +167,7 @@ class RiemannianMetric(Plotted):
         if curve.ndim == 2 and curve.shape[1] == self.embedding.shape[1]:
             return curve, self.dual[cKDTree(self.embedding).query(curve)[1]]
         raise ValueError(
-            f"A curve must be row indices (n,) or places on the map (n, {self.embedding.shape[1]}); an array of shape "
+            f"A curve must be row indices (n,) or positions on the map (n, {self.embedding.shape[1]}); an array of shape "
             f"{curve.shape} and dtype {curve.dtype} was given: pass one of these."
         )
 
@@ -175,7 +175,8 @@ class RiemannianMetric(Plotted):
         n = len(self.embedding)
         if indices.dtype.kind not in "iu" or (indices.size and (indices.min() < 0 or indices.max() >= n)):
             raise ValueError(
-                f"Points are given by row indices from 0 to {n - 1}; {indices.ravel()[:3]} were given: pass such."
+                f"Points are given by row indices from 0 to {n - 1}; {indices.ravel()[:3]} were given: pass indices in "
+                "this range."
             )
         return indices
 
@@ -197,7 +198,7 @@ def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None 
         A fitted `GraphLaplacian`, `LaplacianEigenmap` or other estimator on a graph of these points, whose calibration for
         lengths is then used; or L itself, with ``normalization="random_walk"``: scaled, and with rows that sum to zero.
     intrinsic_dim : int, optional
-        d, the dimension of the manifold; s by default.  A map in more dimensions than the manifold has needs it.
+        d, the dimension of the manifold; s by default.  Required if the map has more dimensions than the manifold.
 
     Returns
     -------
@@ -223,7 +224,7 @@ def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None 
     extent = float(np.ptp(Y, axis=0).max(initial=0.0)) if n else 0.0
     if not 1e-120 < extent < 1e120:
         raise ValueError(
-            f"A map must be of an extent whose square is a number; it extends over {extent:.1g}: rescale the map."
+            f"The square of a map's extent must be a finite number; it extends over {extent:.1g}: rescale the map."
         )
     H = dual_metric_of_map(Y, L)
     values, vectors = _leading(H, d)
@@ -306,7 +307,7 @@ def _check_sizes(Y: np.ndarray, L: Matrix) -> None:
         )
     sums, size = np.asarray(L.sum(axis=1)).ravel(), np.abs(L.diagonal())
     if not np.isfinite(sums).all():
-        raise ValueError("The Laplacian must be finite; the given one holds NaN or infinity: build it from finite points.")
+        raise ValueError("The Laplacian must be finite; this one contains NaN or infinity: build it from finite points.")
     if size.max() > 1.01 * size.min() and abs(L - L.T).max() == 0:
         raise ValueError(
             "The Laplacian must be that of a random walk; the given one is symmetric, as the unnormalized and the symmetric "

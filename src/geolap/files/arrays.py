@@ -78,7 +78,7 @@ def read_parquet(source: Source, options: Options) -> Frame:
         source.check(max(2 * stored, 8 * metadata.num_rows * len(titles)), len(titles))
         table = file.read()
     if table.num_rows == 0 or len({*titles}) != len(titles):
-        raise FileError(f"{source.name} must hold rows, and columns of different names; it does not: write it again.")
+        raise FileError(f"{source.name} must have rows, and columns with distinct names; it does not: write it again.")
     index = (table.schema.pandas_metadata or {}).get("index_columns", [])
     stored_index = index[0] if len(index) == 1 and index[0] in titles else None  # otherwise pandas counts the rows
     return Frame(source.name, dict(zip(titles, table.columns, strict=True)), index=stored_index)
@@ -110,11 +110,13 @@ def _frame_of(arrays: Mapping[str, Any], source: Source, options: Options) -> Fr
     if hasattr(values, "nnz") or hasattr(values, "to_memory"):
         if 8 * prod(values.shape) > _SMALL:
             advice = "reduce it first, for instance with TruncatedSVD, or choose such an array with --array"
-            raise FileError(f"{part.name} must be dense, or at most 268 MB when made so; it is sparse and larger: {advice}.")
+            raise FileError(
+                f"{part.name} must be dense, or take at most 268 MB as a dense array; it is sparse and larger: {advice}."
+            )
         values = values.to_memory() if hasattr(values, "to_memory") else values
         values.check_format(full_check=True)  # indices that point elsewhere would write there
         values = values.toarray()
-        notes.append("A sparse matrix was made dense.")
+        notes.append("A sparse matrix was converted to dense.")
     block, columns = _plain(np.asarray(values[...]), part.name), {}
     for other in options.beside(arrays) - {chosen}:
         source.check_array(arrays[other].shape)
@@ -133,8 +135,8 @@ def _chosen(arrays: Mapping[str, Any], source: Source, options: Options) -> str:
     points = tables[0] if len(tables) == 1 else named_alike("X", tables)
     if points is not None:
         return points
-    found = f"it holds {listed(tables)}: choose one with --array" if tables else "it holds none: write the points to it"
-    raise FileError(f"{source.name} must hold one table of numbers, not pickled, or be told which; {found}.")
+    found = f"it has {listed(tables)}: choose one with --array" if tables else "it has none: add the points to it"
+    raise FileError(f"{source.name} must have one table of numbers, not pickled, or --array must name one; {found}.")
 
 
 def _plain(values: np.ndarray, name: str) -> np.ndarray:
@@ -196,7 +198,9 @@ def _checked(path: str, nodes: dict[str, Any], source: Source) -> Any:
     """The node at that path, if all of it is in the file, small enough, and unpacked without running anything."""
     node = nodes.get(path)
     if node is None or getattr(node, "external", None) or getattr(node, "is_virtual", False):
-        raise FileError(f"A file must hold its data itself; '{path}' in {source.name} is stored elsewhere: copy it in.")
+        raise FileError(
+            f"A file must contain its own data; '{path}' in {source.name} is stored elsewhere: copy it into the file."
+        )
     if not hasattr(node, "shape"):
         for key in node:
             _checked(f"{path}/{key}", nodes, source)
@@ -209,6 +213,6 @@ def _checked(path: str, nodes: dict[str, Any], source: Source) -> Any:
         json.loads(as_text, object_hook=lambda codec: codecs.update({codec.get("name"), codec.get("id")}))
         unknown = {str(codec).removeprefix("numcodecs.") for codec in codecs - {None}} - _CODECS
         if unknown:
-            found = f"'{path}' in {source.name} is packed by {min(unknown)}, which may do more"
-            raise FileError(f"An array of zarr must be packed by codecs that only hold numbers; {found}: write it again.")
+            found = f"'{path}' in {source.name} uses {min(unknown)}, which may run other code"
+            raise FileError(f"Zarr arrays may only use codecs that pack numbers; {found}: write it again.")
     return node

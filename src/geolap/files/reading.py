@@ -25,7 +25,7 @@ _OTHERS = ("xls", "ods", "pkl", "pickle", "feather", "arrow", "rds", "rdata", "j
 
 
 def read_table(path: str | PathLike[str], **asked: Any) -> Table:
-    """Read points from a file, ``-`` for standard input, as the keywords of `geolap.files.source.Options` ask.
+    """Read points from a file, ``-`` for standard input, with the keywords of `geolap.files.source.Options`.
 
     Raises
     ------
@@ -38,12 +38,12 @@ def read_table(path: str | PathLike[str], **asked: Any) -> Table:
         options = replace(options, format=format)
         frame = (in_another_process if format in ISOLATED else parsed)(source, format, options)
         if options.array is not None and frame.array is None:
-            raise FileError(f"{source.name} holds one array; --array {options.array} was given: leave it out.")
+            raise FileError(f"{source.name} has only one array; --array {options.array} was given: leave it out.")
         if options.transpose:
             frame = transposed(frame)
         elif format == "mat" and frame.block is not None and frame.block.shape[1] > len(frame.block):
             n, r = frame.block.shape  # many of MATLAB's users have points in columns
-            frame.notes.append(f"There are more features ({r}) than points ({n}): --transpose if columns are points.")
+            frame.notes.append(f"There are more features ({r}) than points ({n}): use --transpose if columns are points.")
         return table_of(frame, format, options)
 
 
@@ -56,10 +56,10 @@ def parsed(source: Source, format: str, options: Options) -> Frame:
     except (FileError, ImportError):
         raise
     except MemoryError:
-        raise FileError(f"{source.name} must fit into memory; it does not: give a part of it.") from None
+        raise FileError(f"{source.name} must fit into memory; it does not: use part of it.") from None
     except Exception as error:  # of a library that reads the format: whatever it is, the file is at fault
         said = " ".join((str(error) or type(error).__name__).split())[:120]
-        advice = "it is damaged, holds pickled objects, which are never opened, or is of another kind (--format)"
+        advice = "it is damaged, contains pickled objects, which are never loaded, or is of another kind (--format)"
         raise FileError(f"{source.name} must be a readable {format} file; reading it failed ({said}): {advice}.") from error
 
 
@@ -74,8 +74,8 @@ def _format_of(source: Source) -> str:
     packed = source.path.suffix.lower() == ".gz" and format not in ("csv", "tsv", None)
     if packed or (stem and ending in _OTHERS):
         kinds = ", ".join(FORMATS)
-        advice = "unpack it, or save it as .csv, .parquet or .npy; a pickle may run anything"
-        raise FileError(f"Files must be of a kind that is read ({kinds}, and text as .gz); {source.name} is not: {advice}.")
+        advice = "unpack it, or save it as .csv, .parquet or .npy; a pickle may run any code"
+        raise FileError(f"The file format must be supported ({kinds}, and text as .gz); {source.name} is not: {advice}.")
     if format is not None:
         return format
     with source.path.open("rb") as file:

@@ -66,7 +66,7 @@ class Source:
     def check(self, n_bytes: float, n_columns: int = 1, *, packed: bool = False) -> None:
         """Refuse what is too large before it is read, also a small file that unpacks to a huge one."""
         if n_bytes > self.max_bytes:
-            found = f"its content would take {in_words(n_bytes)}: give a part of it, or raise --max-size"
+            found = f"its content would take {in_words(n_bytes)}: use part of it, or raise --max-size"
             raise FileError(f"{self.name} may take {in_words(self.max_bytes)} of memory; {found}.")
         if n_columns > self.max_columns:
             advice = "check that points are rows, not columns, or raise --max-columns"
@@ -90,7 +90,7 @@ def located(path: str | PathLike[str], options: Options) -> Iterator[Source]:
     source = Source(f"'{Path(path).name or path}'", Path(path), most, options.max_columns or Source.max_columns)
     if str(path) == "-":
         if sys.stdin is None or sys.stdin.isatty():
-            raise FileError("Standard input must carry a file; it is a terminal: pipe a file into it, or name one.")
+            raise FileError("Standard input must provide a file; it is a terminal: pipe a file into it, or name one.")
         source = replace(source, name="Standard input")
     else:
         try:
@@ -120,7 +120,7 @@ def named(wanted: str, names: Iterable[str], holder: str, what: str) -> str:
         return alike
     close = get_close_matches(wanted, names[:10_000], 1, 0.65)
     hint = f"did you mean '{close[0]}'?" if close else f"it has {listed(names) or 'none'}."
-    raise FileError(f"{holder} must hold the {what} asked for; there is no '{wanted}': {hint}")
+    raise FileError(f"{holder} must have the requested {what}; there is no '{wanted}': {hint}")
 
 
 def named_alike(wanted: str, names: Iterable[str]) -> str | None:

@@ -71,7 +71,7 @@ class Frame:
         written = column if isinstance(column, np.ndarray) else np.array(column.to_pylist(), object)
         if any(isinstance(cell, list | dict | np.ndarray) for cell in written.tolist()):
             found = f"'{title}' of {self.name} does not: name another"
-            raise FileError(f"A column that names or labels points must hold words or numbers; {found}.")
+            raise FileError(f"A column of names or labels must contain words or numbers; {found}.")
         return written
 
     def chosen(self, wanted: Iterable[str] | None) -> list[str]:
@@ -96,7 +96,7 @@ class Frame:
             if numbers is not None:
                 features[title] = numbers
             elif asked:
-                raise FileError(f"Features must be numbers; column '{title}' of {self.name} holds {kind}: leave it out.")
+                raise FileError(f"Features must be numbers; column '{title}' of {self.name} contains {kind}: leave it out.")
         if not features:
             found = f"there is none among {listed(wanted) or 'those left'}: check the file, its --separator, and --columns"
             raise FileError(f"{self.name} must have a column of numbers; {found}.")
@@ -132,7 +132,9 @@ def table_of(frame: Frame, format: str, options: Options) -> Table:
     labels = None if target is None else (_classes if options.classes else Frame.cells)(frame, target)
     weights = None if counting is None else frame.numbers(counting)[0]
     if counting is not None and weights is None:
-        raise FileError(f"Weights must be numbers; column '{counting}' of {name} holds others: name another column.")
+        raise FileError(
+            f"Weights must be numbers; column '{counting}' of {name} contains other values: name another column."
+        )
     own = [*frame.every] if block is None else [*frame.every][: block.shape[1]]
     unwanted = {target, counting, rows, *frame.chosen(options.drop)}
     wanted = [
@@ -148,7 +150,7 @@ def table_of(frame: Frame, format: str, options: Options) -> Table:
         if options.missing == "error" or not good.any():
             which = f"{listed(compress(features, ~finite.all(axis=0)))}, first in row {finite.all(axis=1).argmin() + 1}"
             found = f"{name} has missing or infinite values ({(~finite).sum()}) in {which}"
-            advice = "correct them, or leave such rows or columns out with --missing rows or --missing columns"
+            advice = "correct them, or leave them out with --missing rows or --missing columns"
             raise FileError(f"Points must be complete and finite; {found}: {advice}.")
         notes.append(f"{(~good).sum()} of {len(good)} {options.missing} with missing values were left out.")
         if options.missing == "columns":
@@ -170,7 +172,7 @@ def transposed(frame: Frame) -> Frame:
             names = frame.cells(row_names.pop(0)).tolist()
         block = np.column_stack([*frame.features(row_names, True).values()])
     names = None if names is None or len({*names}) < len(names) else [str(_word(title)) for title in names]
-    notes = [*frame.notes, "Rows and columns were exchanged."]
+    notes = [*frame.notes, "Rows and columns were transposed."]
     return Frame(frame.name, beside, block.T, names, row_names, array=frame.array, notes=notes)
 
 
@@ -193,9 +195,9 @@ def _numbers_of_words(words: Any, called: str) -> tuple[np.ndarray | None, str]:
         row = int(is_other.argmax())
         cell = f"{words[row].as_py()[:30]!r} in row {row + 1}"
         found = f"{called} has {n_numbers} numbers and {n_others} other cell{'s' if n_others > 1 else ''}, first {cell}"
-        advice = "correct it, say with --thousands and --decimal what its signs mean, skip lines above the table with"
+        advice = "correct it, use --thousands and --decimal to explain its signs, skip lines above the table with"
         raise FileError(
-            f"A column must be numbers, truths or text; {found}: {advice} --skip-rows, or leave it out with --drop."
+            f"A column must be numbers, true/false or text; {found}: {advice} --skip-rows, or leave it out with --drop."
         )
     if n_others:
         return compute.equal(compute.utf8_lower(words), "true").cast("float64").to_numpy(), "truths"
@@ -217,7 +219,7 @@ def _index_column(frame: Frame, index: str | None, target: str | None) -> str | 
             frame.notes.append(f"The first column{f', {title!r},' if title else ''} names the rows.")
             return title
         if numbers is not None and len(numbers) >= _COUNTED and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
-            frame.notes.append("The first column counts the rows and is no feature (--index none makes it one).")
+            frame.notes.append("The first column counts the rows and is not used as a feature (--index none makes it one).")
             return title
     return None
 
@@ -229,7 +231,7 @@ def _classes(frame: Frame, title: str) -> np.ndarray:
     if known and all(fullmatch(r"-?(0|[1-9]\d{0,17})(\.0)?", word) for word in known):  # 007 is a word
         return np.array([-1 if word is None else int(word.removesuffix(".0")) for word in words])
     if known and all(fullmatch(NUMBER, word) for word in known) and any(float(word) % 1 > 0 for word in known):
-        raise FileError(f"Labels must be classes, such as 0, 1, 2 or words; column '{title}' holds fractions: bin them.")
+        raise FileError(f"Labels must be classes, such as 0, 1, 2 or words; column '{title}' contains fractions: bin them.")
     return words
 
 

@@ -43,7 +43,7 @@ def read_text(source: Source, options: Options) -> Frame:
         text = text.decode("latin-1").encode()
         notes.append("The text is not UTF-8 and was read as Latin-1.")
     if b"\0" in text:
-        raise FileError(f"{source.name} must be text; it holds zero bytes: name its --format, or save it as UTF-8.")
+        raise FileError(f"{source.name} must be text; it contains zero bytes: name its --format, or save it as UTF-8.")
     text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
     text = b"\n".join(text.split(b"\n")[options.skip_rows :]) if options.skip_rows else text
     if b"#" in text and (text[:1] == b"#" or b"\n#" in text):
@@ -80,8 +80,8 @@ def _frame_of_text(text: bytes, notes: list[str], source: Source, options: Optio
         rows, width = [rows[0], *(row[:-1] for row in rows[1:])], width - 1
     header = bool(rows and _has_header(rows, notes)) if options.header is None else options.header
     if len(rows) <= header:
-        found = "it is empty, or a header and nothing below it: check how it was written"
-        raise FileError(f"{source.name} must hold rows of numbers; {found}.")
+        found = "it is empty, or has only a header: check how it was written"
+        raise FileError(f"{source.name} must contain rows of numbers; {found}.")
     source.check(8 * text.count(b"\n") * width, max(map(len, rows)))
     decimal = options.decimal or {None: None, ".": ","}.get(options.thousands, ".") or _guessed_decimal(rows)
     if decimal == ",":
@@ -122,7 +122,7 @@ def _cells(text: bytes, separator: str, width: int, header: bool, name: str, opt
     except pa.ArrowInvalid as error:
         found = " ".join(str(error).split())[:120]
         raise FileError(
-            f"{name} must have as many cells in every row; {found}: correct it, or name its --separator."
+            f"{name} must have the same number of cells in every row; {found}: correct it, or name its --separator."
         ) from None
 
 
@@ -197,7 +197,7 @@ def _names(first: list[str], width: int, notes: list[str]) -> list[str]:
     names = [name or (f"column{k + 1}" if k else "") for k, name in enumerate([*given, *[""] * width][:width])]
     if len({*names}) == width:
         return names
-    notes.append("Columns of the same name were told apart by .1, .2, …")
+    notes.append("Columns with the same name were renamed with .1, .2, …")
     unique = dict[str, None]()
     for k, name in enumerate(names):
         while name in unique:

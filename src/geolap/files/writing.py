@@ -67,8 +67,8 @@ def replaced_file(path: _Place) -> Iterator[Path]:
             temporary.chmod(stat.S_IMODE(path.stat().st_mode))
         temporary.replace(path)
     except OSError as error:
-        why = f"that failed ({(error.strerror or str(error)).lower()}), and nothing of it is left"
-        raise FileError(f"'{path.name}' must be written whole; {why}: make room, or write elsewhere.") from None
+        why = f"that failed ({(error.strerror or str(error)).lower()}), and nothing was left behind"
+        raise FileError(f"'{path.name}' must be written completely; {why}: make room, or write elsewhere.") from None
     finally:
         temporary.unlink(missing_ok=True)
 

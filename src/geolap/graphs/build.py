@@ -120,8 +120,8 @@ class TooManyEntriesError(ValueError):
         super().__init__(
             Sentence(
                 "A graph may have {most:.0e} entries; cut off at {cutoff:g}·ε = {radius:.4g} this one would have about "
-                "{entries:.1e} ({size:.1f} GiB, and some times that while it is built): set {n_edges} to a number or to "
-                "'auto', or a smaller cutoff or bandwidth.",
+                "{entries:.1e} ({size:.1f} GiB, and several times that during construction): set {n_edges} to a number or "
+                "to 'auto', or use a smaller cutoff or bandwidth.",
                 most=MOST_ENTRIES,
                 cutoff=cutoff,
                 radius=cutoff * bandwidth,
@@ -218,7 +218,7 @@ def landmark_graph(
     if some.distinct(3) < 3:
         raise ValueError(
             Sentence(
-                "At least three landmarks must be at different places; the {n} drawn are at {found}: raise {n_landmarks}, "
+                "At least three landmarks must be at distinct positions; the {n} drawn have {found}: raise {n_landmarks}, "
                 "or remove duplicates.",
                 n=len(rows),
                 found=some.distinct(3),
@@ -254,8 +254,8 @@ def _kernel(
 ) -> KernelGraph:
     if not 1e-150 < bandwidth < 1e150 or bandwidth < 1e-140 * pairs.unit:
         raise ValueError(
-            f"A Laplacian scales with 1/ε², which must be a number; the bandwidth is {bandwidth:.1g} and points are up to "
-            f"about {pairs.unit:.1g} apart: rescale the data, or remove outliers."
+            f"A Laplacian scales with 1/ε², which must be a finite number; the bandwidth is {bandwidth:.1g} and points are "
+            f"up to about {pairs.unit:.1g} apart: rescale the data, or remove outliers."
         )
     return kernel_graph(
         pairs,
@@ -299,8 +299,8 @@ def _stored(
     if points.multiplicity is not None:
         raise ValueError(
             Sentence(
-                "Pairs are thinned where points have weights of 1; {sample_weight} was given, with {entries:.1e} pairs "
-                "within reach: set {n_neighbors} or {n_landmarks}, or a smaller bandwidth.",
+                "Graphs of weighted points are not thinned; {sample_weight} was given, with {entries:.1e} pairs within "
+                "reach: set {n_neighbors} or {n_landmarks}, or a smaller bandwidth.",
                 entries=entries,
             )
         )

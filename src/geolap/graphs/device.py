@@ -149,7 +149,7 @@ class DeviceMatrix:
     def host(self) -> Any:
         """The matrix in the memory of the host, full or sparse."""
         n = self.shape[0]
-        require_memory(20.0 * self.nnz, f"A graph of {n} points with {self.nnz:.1e} entries", "leave it on the GPU")
+        require_memory(20.0 * self.nnz, f"A graph of {n} points with {self.nnz:.1e} entries", "keep it on the GPU")
         if not self.is_sparse:
             full = np.empty((n, n), dtype=self.dtype)
             for part in chunks_of(n, n, self.device):

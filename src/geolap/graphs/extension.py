@@ -86,8 +86,8 @@ def extend(
         least = host_array(sqdist[np.arange(len(closest)), closest])
         if not np.isfinite(least).all():
             raise ValueError(
-                "Every new point needs a distance to at least one training point; row "
-                f"{rows[~np.isfinite(least)][0]} has none: store its nearest at least."
+                f"Every new point needs a distance to at least one training point; row {rows[~np.isfinite(least)][0]} has "
+                "none: store at least its nearest."
             )
         nearest = near[closest]
         found.nearest[rows] = host_array(nearest)
@@ -101,7 +101,7 @@ def extend(
     if isolated and told:
         warn_caller(
             f"New points should have training points within reach; {isolated} of {n} have none at bandwidth "
-            f"{kernel.bandwidth:.4g} and take the values of the nearest: fit on points like them."
+            f"{kernel.bandwidth:.4g} and get the values of the nearest one: fit on points like these."
         )
     return found
 

@@ -192,14 +192,14 @@ class KernelGraph:
         Parameters
         ----------
         names : sequence, optional
-            What to call the points, for instance the index of a data frame; by default 0, 1, 2, ….
+            Names of the points, for instance the index of a data frame; by default 0, 1, 2, ….
         least_weight : float, default 0.0
-            Leave out edges that weigh less: below 1e-4 are points more than 3ε apart.
+            Leave out edges with lower weights: points more than 3ε apart have weights below 1e-4.
 
         Returns
         -------
         networkx.Graph
-            The weight that a point gives itself is an edge from it to itself.
+            The weight of a point with itself is a self-loop.
 
         Examples
         --------
@@ -213,8 +213,8 @@ class KernelGraph:
         names = range(self.n_points) if names is None else list(names)
         if len(names) != self.n_points or len(set(names)) != self.n_points:
             raise ValueError(
-                f"names must be {self.n_points} different ones, one for each point; {len(names)} were given, "
-                f"{len(set(names))} of them different: match them to the points."
+                f"names must be {self.n_points} distinct names, one for each point; {len(names)} were given, "
+                f"{len(set(names))} of them distinct: match them to the points."
             )
         W = self.to_scipy()
         W.data[W.data < least_weight] = 0.0

@@ -48,11 +48,11 @@ class GraphHealth(Carded):
     duplicates : int
         Points at the same place as an earlier one.
     effective_neighbors : tuple of five floats
-        Least, quartiles and greatest (Σ_j W_ij)²/Σ_j W_ij² over sampled points, the point itself counted.
+        Minimum, quartiles and maximum of (Σ_j W_ij)²/Σ_j W_ij² over sampled points, including the point itself.
     nonzeros : int
-        Entries of the sparse matrix of weights, the diagonal counted; estimated from sampled rows unless all were sampled.
+        Entries of the sparse matrix of weights, including the diagonal; estimated from sampled rows unless all were sampled.
     bytes : int
-        What that matrix takes as CSR in double precision.
+        Size of that matrix as CSR in double precision.
     """
 
     bandwidth: float
@@ -98,10 +98,10 @@ def graph_health(
     cutoff : float, default 3.0
         Points farther apart than ``cutoff``·ε are not joined.
     n_sample : int or None, default 1000
-        Rows from which neighbors and nonzeros are estimated; None takes all.
+        Number of rows from which neighbors and nonzeros are estimated; None uses all.
     sample_weight : array-like (n_points,), optional
-        How many points each row stands for.  Effective neighbors are those of the points given so often; components,
-        nonzeros and all else are those of the graph that is built, in which the copies of a point are one.
+        Number of points that each row represents.  Effective neighbors count all copies; components, nonzeros and everything
+        else refer to the graph that is built, in which the copies of a point are merged.
     random_state : int, RandomState or None
     metric : str or callable, default "euclidean"
         As for `geolap.distortion`.
@@ -156,9 +156,9 @@ class HealthCurve(Plotted):
     components, largest_component : ndarray of int (m,) or None
         Connected components, and points in the largest; None beyond 5000 points.
     isolated : ndarray (m,)
-        Share of the points that no other is joined to; of the sampled ones beyond 5000 points.
+        Share of isolated points; beyond 5000 points, share of the sampled ones.
     effective_neighbors : ndarray (m, 5)
-        Least, quartiles and greatest over sampled points, as in `GraphHealth`.
+        Minimum, quartiles and maximum over sampled points, as in `GraphHealth`.
     cutoff : float
         Points are joined up to ``cutoff``·ε apart.
     """
@@ -192,7 +192,7 @@ def health_curve(
     cutoff : float, default 3.0
         Points farther apart than ``cutoff``·ε are not joined.
     n_sample : int or None, default 200
-        Points whose effective neighbors are counted; None takes all.
+        Number of points whose effective neighbors are counted; None uses all.
     random_state : int, RandomState or None
     metric : str or callable, default "euclidean"
         As for `geolap.distortion`.

@@ -76,8 +76,8 @@ def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) ->
         features = points.features if isinstance(points, Distances) else points.host
         if features is None:
             raise ValueError(
-                "Either the matrix of distances or neighbors says how far points are apart; both were given: leave out one "
-                "of them."
+                "Distances come either from the matrix of distances or from neighbors; both were given: leave out one of "
+                "them."
             )
         distances, finder = fitted_neighbors(full.neighbors, features)
         return Skeleton(full, given_pairs(distances, len(points)), scale, finder)

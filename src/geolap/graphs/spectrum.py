@@ -96,8 +96,8 @@ _ROWS_AT_ONCE, _PARTS = 64, 4
 _ENTRIES_FOR_THREADS = 10**6
 
 _NOT_CONVERGED = (
-    "Eigenvectors must converge; {found} of {k} did for {n} points: request fewer, or use a larger bandwidth, at which "
-    "eigenvalues lie farther apart."
+    "Eigenvectors must converge; {found} of {k} did for {n} points: request fewer, or use a larger bandwidth, which "
+    "separates eigenvalues."
 )
 
 # Eigenvalues (k,) and their vectors (n, k).
@@ -381,7 +381,7 @@ def largest_eigenpairs(
     if not residual <= _ACCEPTED * top:
         raise RuntimeError(
             f"Eigenvectors must satisfy their equation to {_ACCEPTED:g}; the {k} found for {n} points leave a residual of "
-            f"{residual:.1e}: request fewer, or use a larger bandwidth, at which eigenvalues lie farther apart."
+            f"{residual:.1e}: request fewer, or use a larger bandwidth, which separates eigenvalues."
         )
     return values, vectors, residual
 

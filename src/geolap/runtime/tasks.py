@@ -19,12 +19,12 @@ def computed(*tasks: Any) -> tuple[Any, ...]:
         said = (str(error).strip() or type(error).__name__).splitlines()[0][:100].rstrip(".: ")
         if type(error).__name__ == "KilledWorker":
             raise RuntimeError(
-                f"A chunk must fit into the memory of a worker; workers that held one were lost ({said}): "
-                "use smaller chunks, X.rechunk({0: 'auto'}), or larger workers."
+                f"A chunk must fit into the memory of a worker; workers with one were lost ({said}): use smaller chunks, "
+                "X.rechunk({0: 'auto'}), or larger workers."
             ) from error
         if isinstance(error, CancelledError) or type(error).__module__.startswith("distributed"):
             raise RuntimeError(
-                f"A cluster must last until the work is done; this one was restarted or lost ({said}): connect to it again, "
-                "and repeat the call."
+                f"A cluster must stay alive until the work is done; this one was restarted or lost ({said}): reconnect to "
+                "it, and repeat the call."
             ) from error
         raise

@@ -64,11 +64,11 @@ def select_bandwidth(
         `GeometricConsistency` (of the metric or of its inverse), `Reconstruction`, `CrossValidation` (needs y), `KernelSum`,
         `Semigroup`, `MultiscaleSVD`, `LocalContinuity`, `SingerRate`, `MedianDistance` or `NeighborDistance`.
     y : array-like (n_points,), optional
-        Labels, for methods that use them.
+        Labels, for methods that need them.
     sample_weight : array-like (n_points,), optional
-        How many points each row stands for: a point of weight 2 is a point given twice.
+        Number of points that each row represents: a point of weight 2 is the same as a point given twice.
     random_state : int, RandomState or None
-        For methods that choose at random; `KernelSum` does not.
+        For methods that use random numbers; `KernelSum` does not.
     **params
         Further parameters of the method's class.
 

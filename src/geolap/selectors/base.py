@@ -60,9 +60,9 @@ class BandwidthSelector(Documented, OneToOneFeatureMixin, TransformerMixin, Plot
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Choose the bandwidth for the points X (n_points, n_features); y is used by methods that need labels.
+        """Choose the bandwidth for the points X (n_points, n_features); y is used by rules that need labels.
 
-        ``sample_weight`` (n_points,) says how many points each row stands for.
+        ``sample_weight`` (n_points,) is the number of points that each row represents.
 
         Returns
         -------
@@ -104,13 +104,13 @@ class RivalRule(BandwidthSelector):
         """The selection by the rule, with neighborhoods at its bandwidth and remarks on the data."""
         if self.needs_all_pairs and not points.whole:
             raise ValueError(
-                f"{type(self).__name__} compares all pairs; of {len(points)} points that are known by their distances only "
-                "those of the nearest are, or are stored: use GeometricConsistency or NeighborDistance, or fewer points."
+                f"{type(self).__name__} compares all pairs; for {len(points)} points known only by their distances, only "
+                "distances to the nearest are available: use GeometricConsistency or NeighborDistance, or fewer points."
             )
         if points.multiplicity is not None and not self.takes_weights:
             raise refusal(
-                "{kind} counts neighbors one by one, which must have weights of 1; {sample_weight} was given: leave it "
-                "out, or use another method, such as gc.",
+                "{kind} counts neighbors one by one and does not support weights; {sample_weight} was given: leave it out, "
+                "or use another method, such as gc.",
                 kind=type(self).__name__,
             )
         found, n_sample = self.rule_alone(points, y), getattr(self, "n_sample", None)

@@ -114,14 +114,14 @@ def compare_bandwidths(
     ----------
     X : array-like (n_points, n_features)
     methods : sequence of str, optional
-        Names of methods of `select_bandwidth`; by default all that work without labels, and those with labels if y is given.
+        Names of methods of `select_bandwidth`; by default all that need no labels, and also those that do if y is given.
     y : array-like (n_points,), optional
         Labels, −1 for unlabeled points.
     sample_weight : array-like (n_points,), optional
-        How many points each row stands for; methods that cannot tell are then left out by default.
+        Number of points that each row represents; methods that do not support it are then left out by default.
     random_state : int, RandomState or None
     engine : str, default "auto"
-        Of methods that have one, `GeometricConsistency`.
+        For methods that have one, `GeometricConsistency`.
     metric : str or callable, default "euclidean"
         As for `geolap.distortion`.
     n_jobs : int, optional

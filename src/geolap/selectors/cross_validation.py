@@ -49,7 +49,7 @@ class CrossValidation(RivalRule):
     n_evaluations : int, default 30
         Bandwidths tried, in equal ratios.
     n_sample : int, default 2000
-        The method works on this many random points, all labeled ones among them: the graph is dense.
+        Number of random points used, including all labeled ones: the graph is dense.
     random_state : int, RandomState or None
     <parameters of all rules>
 

@@ -35,8 +35,8 @@ class MedianDistance(RivalRule):
     Parameters
     ----------
     n_sample : int or None, default 1000
-        Distances from this many random points to all others count, or where that would be more than 17 million to a random
-        part of the others; None takes all pairs.
+        Number of random points whose distances to all others are used, or to a random subset of the others if there would be
+        more than 17 million distances; None uses all pairs.
     random_state : int, RandomState or None
     <parameters of all rules>
 
@@ -92,7 +92,7 @@ class NeighborDistance(RivalRule):
         k
     average : {"mean", "median"}, default "mean"
     n_sample : int or None, default 1000
-        The average runs over this many random points; None takes all.
+        Number of random points in the average; None uses all.
     random_state : int, RandomState or None
     <parameters of all rules>
 

@@ -36,43 +36,43 @@ class GeometricConsistency(BandwidthSelector):
     Minimizes the mean over evaluation points of ‖H_i(ε) − I‖, where H_i is the dual metric that the graph Laplacian
     implies in tangent coordinates at x_i (see `geolap.distortion`).
 
-    The scan covers every bandwidth of ratio 2^(1/4) from ε_min to ε_max; the minima that compete are then pinned down to
-    0.5 %.  During that refinement the degrees of the points are interpolated between scanned bandwidths, which changes D by
-    less than one part in a thousand (`tests/test_geometric_consistency.py`); all else is exact.
+    The scan covers bandwidths from ε_min to ε_max in steps of ratio 2^(1/4); competing minima are then refined to 0.5 %.
+    During refinement the degrees of the points are interpolated between scanned bandwidths, which changes D by less than one
+    part in a thousand (`tests/test_geometric_consistency.py`); everything else is exact.
 
-    Beyond 30 000 points on a CPU, pairs are too many to be visited at every bandwidth.  The rows of the evaluation points
-    are then still complete (a stratified sample only where a neighborhood holds more than some 4000 to 8000 points), but
-    the degrees d_j, a smooth correction for density, are estimated from cells of points, as finely as D(ε) itself asks for;
-    ``selection_.details["degree_error"]`` has their error.  Minima are then pinned down to 1 %, and ε̂ stays within a few per
-    cent of the exact one (`docs/benchmarks.md`).  ``exact=True`` visits all pairs at any cost.
+    Beyond 30 000 points on a CPU, there are too many pairs to visit at every bandwidth.  The rows of the evaluation points
+    are still complete (a stratified sample only if a neighborhood has more than about 4000 to 8000 points), but the degrees
+    d_j, a smooth correction for density, are estimated from cells of points, as finely as D(ε) requires;
+    ``selection_.details["degree_error"]`` has their error.  Minima are then refined to 1 %, and ε̂ stays within a few percent
+    of the exact one (`docs/benchmarks.md`).  ``exact=True`` visits all pairs at any cost.
 
     Parameters
     ----------
     working_dim : int or "auto", default "auto"
-        d', the number of tangent directions compared.  "auto" compares as many as most points see at the ε̂ that these give,
-        and one, the most stable choice, where that cannot be told.  ``selection_.details["working_dim"]`` is the number.
+        d', the number of tangent directions compared.  "auto" compares as many as most points see at the resulting ε̂, or
+        one, the most stable choice, if that cannot be determined.  ``selection_.details["working_dim"]`` is the number.
     dual : bool, default True
         Compare H with the identity (the paper's GC); False compares H⁻¹ (GC⁻¹).
     n_sample : int, "auto" or None, default "auto"
-        Number of random evaluation points, at least 2; None takes all.  "auto" scans with 100 and asks more only where
-        minima compete, until ε̂ is within some 4 % or D within 0.2 % of the least, at most 5000 (1200 of more than 100 000
-        points).  ``selection_.details["sample"]`` holds those that were asked.  They count by ``sample_weight``.
+        Number of random evaluation points, at least 2; None uses all.  "auto" scans with 100 and adds more only where minima
+        compete, until ε̂ is within about 4 % or D within 0.2 % of the lowest, at most 5000 (1200 beyond 100 000 points).
+        ``selection_.details["sample"]`` has the points that were used.  They are weighted by ``sample_weight``.
     rule : {"global", "first"}, default "global"
         Take the lowest minimum, or the smallest bandwidth that is a minimum by more than noise.
     max_share : float, default 0.2
-        Bound on locality: the search ends where the median effective neighborhood holds this share of all points (but not
-        before it holds four points).  At the scale of the whole data set H passes through the identity once more although
-        nothing local is measured.
+        Bound on locality: the search ends where the median effective neighborhood has this share of all points (but at least
+        four points).  At the scale of the whole data set H passes through the identity once more, although nothing local is
+        measured.
     cutoff : float, optional
         Weights beyond ``cutoff``·ε are zero.
     engine : {"auto", "tiled", "dense", "device", "cells"}, default "auto"
-        Points on a GPU (a torch tensor or a CuPy array) are worked on there.
+        Points on a GPU (a torch tensor or a CuPy array) are processed there.
     random_state : int, RandomState or None
         Chooses the evaluation points and the resamples behind the interval.
     squared : bool, default False
         Average squared norms.
     renormalization : float, optional
-        λ of the Laplacian; 1 by default, or what the estimator that uses this selector has.
+        λ of the Laplacian; by default 1, or that of the estimator that uses this selector.
     drift : float, default 0.0
         Weight of the drift Σ_j L_ij y_j, another moment that vanishes on a manifold up to sampling noise.  0 chooses ε for
         the spectrum of L (maps, clusters, labels), 1 a larger one for L applied to functions point by point
@@ -80,22 +80,21 @@ class GeometricConsistency(BandwidthSelector):
     n_neighbors : int, optional
         Select for the graph that joins each point with its k nearest neighbors, rather than all pairs.
     neighbors : transformer or matrix (n_points, n_points), optional
-        Select for the graph whose distances this matrix stores, or the transformer (scikit-learn's KNeighborsTransformer, or
-        another one that makes such a matrix) finds.
+        Select for the graph of the pairs stored in this matrix of distances, or found by the transformer (scikit-learn's
+        KNeighborsTransformer, or another one that returns such a matrix).
     local_scale : int, "regional" or LocalScale, optional
-        Let the bandwidth vary from place to place as ε ρ_i: with the relative distance to the k-th neighbor
-        (`geolap.neighbor_scale`), by geometric consistency in each region (`geolap.regional_scale`), or as given.  ε̂ is then
-        the bandwidth where ρ = 1.
+        Local bandwidths ε ρ_i: ρ from the relative distance to the k-th neighbor (`geolap.neighbor_scale`), from geometric
+        consistency in each region (`geolap.regional_scale`), or as given.  ε̂ is then the bandwidth where ρ = 1.
     exact : bool, default False
         Visit all pairs, however many points there are.
     metric : str or callable, optional
-        How far points are apart: "cosine", "correlation", another name that scikit-learn's ``pairwise_distances`` knows, a
+        Distance between points: "cosine", "correlation", another metric of scikit-learn's ``pairwise_distances``, a
         function of two rows, or "precomputed" with a matrix of distances as X, dense, or sparse with those to nearest
-        neighbors.  Euclidean by default, or what the estimator that uses this selector has.
+        neighbors.  By default Euclidean, or that of the estimator that uses this selector.
     n_jobs : int, optional
-        Threads; None and −1 stand for every core that the process may use.  Does not change the result.
+        Number of threads; None and −1 mean all available cores.  Does not change the result.
     verbose : bool or int, default False
-        Say what is done, with the time, on standard error: the records that ``logging`` has under "geolap".
+        Write the ``logging`` records of "geolap", with the time, to standard error.
 
     Attributes
     ----------

@@ -46,12 +46,12 @@ _COUNTS = ("n_neighbors", "local_scale")
 
 @dataclass(frozen=True)
 class Gain:
-    """What the other parameters gain over ε alone.
+    """What the other parameters gain over tuning only ε.
 
     Attributes
     ----------
     score : float
-        D at the best ε with the selector's own parameters, less D at the optimum.
+        D at the best ε with the selector's own parameters, minus D at the optimum.
     relative : float
         The same as a share of the former.
     noise : float
@@ -77,19 +77,19 @@ class ConsistencySearch(Spoken, BaseEstimator):
     parameters : dict
         What to search: parameters of the graph by name (``renormalization``, ``n_neighbors``, ``cutoff``, ``local_scale``,
         ``neighbors``, and, if the selector has a transformer as ``neighbors``, its own as ``neighbors__n_neighbors``), each
-        with a list of values or a range ``(low, high)``.  A range is tried at five values, and closed in about the best.
-        ``bandwidth`` may be a list or a range as well; without it the whole range is searched, as always.
+        with a list of values or a range ``(low, high)``.  A range is tried at five values, then narrowed around the best.
+        ``bandwidth`` may be a list or a range as well; by default the whole range is searched.
     selector : GeometricConsistency, optional
-        Holds the parameters that are not searched.
+        Sets the parameters that are not searched.
     random_state : int, RandomState or None
         Chooses the evaluation points, the same for all.
     verbose : bool or int, default False
-        Say what is tried, with the time, on standard error: the records that ``logging`` has under "geolap".
+        Write the ``logging`` records of "geolap", with the time, to standard error.
 
     Attributes
     ----------
     best_params_ : dict
-        The optimum, with ``bandwidth`` and anything else the selector says about the graph:
+        The optimum, with ``bandwidth`` and all other parameters of the selector that define the graph:
         ``GraphLaplacian(**search.best_params_)`` builds it.
     best_score_ : float
         D there.
@@ -99,13 +99,13 @@ class ConsistencySearch(Spoken, BaseEstimator):
     surface_ : list of dict
         Everything that was tried: the parameters, the best ``bandwidth`` for them, its ``score`` D and ``status``.
     gain_ : Gain
-        Over ε alone, with the parameters of the selector.
+        Over tuning only ε, with the parameters of the selector.
     n_features_in_ : int
 
     Notes
     -----
-    D compares metrics, and D alone: a parameter that D does not tell apart (``gain_.clear`` is False) is better left at its
-    default.  The work grows with the product of the numbers of values.
+    D only compares metrics: a parameter that D does not determine (``gain_.clear`` is False) is better left at its default.
+    The work grows with the product of the numbers of values.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class ConsistencySearch(Spoken, BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Search the parameters for the points X (n_points, n_features).
 
-        ``sample_weight`` (n_points,) says how many points each row stands for.
+        ``sample_weight`` (n_points,) is the number of points that each row represents.
 
         Returns
         -------
@@ -296,9 +296,7 @@ def _checked(parameters: Any, selector: GeometricConsistency) -> dict[str, Any]:
     specs: dict[str, Any] = {}
     for name, spec in parameters.items():
         if name not in known:
-            raise ValueError(
-                f"A parameter must be one that shapes the graph ({', '.join(known)}); {name!r} was given: leave it out."
-            )
+            raise ValueError(f"A parameter must affect the graph ({', '.join(known)}); {name!r} was given: leave it out.")
         if name == "bandwidth" and spec is None:
             continue
         if isinstance(spec, tuple):
@@ -316,7 +314,7 @@ def _checked(parameters: Any, selector: GeometricConsistency) -> dict[str, Any]:
         else:
             raise ValueError(
                 f"A parameter needs a list of values or a range (low, high); {name}={spec!r} was given: pass [{spec!r}] to "
-                "hold it at one value."
+                "keep it fixed."
             )
     return specs
 

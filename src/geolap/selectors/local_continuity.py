@@ -40,7 +40,7 @@ _ROWS_AT_ONCE = 512
 
 @dataclass(eq=False, repr=False)
 class LocalContinuity(RivalRule):
-    """Choose the number of neighbors k by how well the Laplacian eigenmap keeps neighborhoods (Chen & Buja).
+    """Choose the number of neighbors k by how well the Laplacian eigenmap preserves neighborhoods (Chen & Buja).
 
     The bandwidth is the mean distance to the k-th neighbor.
 
@@ -51,7 +51,7 @@ class LocalContinuity(RivalRule):
     n_kept : int, default 10
         k', the size of the neighborhoods compared.
     n_sample : int or None, default 2000
-        The method works on this many random points; None takes all.
+        Number of random points used; None uses all.
     random_state : int, RandomState or None
     <parameters of all rules>
 
@@ -90,7 +90,7 @@ class LocalContinuity(RivalRule):
         positive = bandwidths > 0
         if not positive.any():
             raise ValueError(
-                f"Neighbors must be at a distance for a graph; the {most} nearest of every point are at the same place: "
+                f"Neighbors must be at positive distances; the {most} nearest of every point are at the same position: "
                 "remove duplicate points."
             )
         selection = least_of(Curve(bandwidths[positive], scores[positive][None]), "lcmc")

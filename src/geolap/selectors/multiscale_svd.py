@@ -28,14 +28,14 @@ __all__ = ["MultiscaleSVD"]
 
 @dataclass(eq=False, repr=False)
 class MultiscaleSVD(RivalRule):
-    """Take the middle of the range of scales at which local singular values tell signal from noise (CLMR).
+    """Take the middle of the range of scales at which local singular values separate signal from noise (CLMR).
 
     Parameters
     ----------
     max_dim : int, default 5
-        An upper bound on the intrinsic dimension; lowered where there are not as many features.
+        An upper bound on the intrinsic dimension; lowered if there are fewer features.
     n_sample : int or None, default 50
-        Number of random points whose singular values are averaged; None takes all.
+        Number of random points whose singular values are averaged; None uses all.
     random_state : int, RandomState or None
     <parameters of all rules>
 

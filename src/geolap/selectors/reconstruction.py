@@ -30,7 +30,7 @@ class Reconstruction(RivalRule):
     Parameters
     ----------
     n_sample : int or None, default 2000
-        Number of random points that are reconstructed, each from all others; None takes all.
+        Number of random points that are reconstructed, each from all others; None uses all.
     random_state : int, RandomState or None
     <parameters of all rules>
 

@@ -40,7 +40,7 @@ class Semigroup(RivalRule):
     Parameters
     ----------
     n_sample : int or None, default 200
-        Number of random rows that are compared; None takes all.
+        Number of random rows that are compared; None uses all.
     random_state : int, RandomState or None
     <parameters of all rules>
 

@@ -35,7 +35,7 @@ def write_report(
     features: Sequence[str] | None = None,
     random_state: Any = None,
 ) -> Path:
-    """Write an HTML report about the points X.
+    """Write an HTML report on the points X.
 
     The answer in one sentence; D(ε) with minima, interval, bound and artifact, and the bandwidths of other rules on the same
     axis; the graph against ε; the map of the default graph at half, once and twice its ε̂, beside that of the paper's graph;
@@ -45,28 +45,28 @@ def write_report(
     Parameters
     ----------
     path : str or path
-        Of the file.  It appears when it is complete, and replaces one of the same name.
+        The file.  It appears when it is complete, and replaces an existing file.
     X : array-like (n_points, n_features)
     selection : Selection, optional
         By default that of `geolap.GeometricConsistency`.
     comparison : Comparison, optional
-        By default six quick rules are asked, up to 20 000 points (fewer of the slower ones).
+        By default six quick rules are run, up to 20 000 points (fewer for the slower ones).
     clustering : LaplacianClustering, optional
-        Fitted to X; by default that with its own defaults, up to 20 000 points.
+        Fitted to X; by default one with default parameters, up to 20 000 points.
     labels : array-like (n_points,), optional
-        Words or numbers that color the maps, up to 20 classes each in its own color; by default the density does.
+        Words or numbers that color the maps, with up to 20 classes in their own colors; by default the density.
     name : str, optional
-        What to call the data.
+        Name of the data.
     reading : str, optional
-        Code that reads X, to be copied.
+        Code that reads X, shown for copying.
     features : sequence of str, optional
-        Names of the columns; by default those that X has.
+        Names of the columns; by default those of X.
     random_state : int, RandomState or None
 
     Returns
     -------
     Path
-        Of the file.
+        The file.
     """
     path = Path(path)
     if path.is_dir():
@@ -83,12 +83,12 @@ def write_report(
 
 @shown.pages.register(Selection)
 def selection_page(selection: Selection, *, name: str | None = None) -> str:
-    """A page of HTML from a `Selection` alone: all but what needs the points, which are the other rules, maps and dimension.
+    """A page of HTML from only a `Selection`: everything except the other rules, maps and dimension, which need the points.
 
     Parameters
     ----------
     selection : Selection
     name : str, optional
-        What to call the data.
+        Name of the data.
     """
     return page_of(content_of_selection(selection, name=name), version=__version__)

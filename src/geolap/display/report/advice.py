@@ -28,8 +28,8 @@ class Advice(NamedTuple):
 
 _EVERY_RULE = "See what every rule says", "print(geolap.compare_bandwidths(X))"
 _LOOK_FURTHER = "Look further", "print(geolap.select_bandwidth(X, max_share=0.4).explain())"
-_ASK_GEOMETRY = "Ask the geometry instead", "print(geolap.select_bandwidth(X).explain())"
-_USE = "Use the bandwidth "
+_ASK_GEOMETRY = "Use geometric consistency instead", "print(geolap.select_bandwidth(X).explain())"
+_USE = "Use bandwidth "
 _ADVICE = {
     Status.INTERIOR: Advice(_USE, " for {}.", *_EVERY_RULE),
     Status.SEVERAL: Advice(
@@ -43,13 +43,13 @@ _ADVICE = {
     Status.FLAT: Advice(
         "",
         " is no more than a guess: no bandwidth stands out for {}.",
-        "Ask more points",
+        "Use more points",
         "print(geolap.select_bandwidth(X, n_sample=1000).explain())",
     ),
     Status.LOWER_END: Advice(
         "",
         " is no answer: no local scale was found for {}.",
-        "Remove duplicates and ask again",
+        "Remove duplicates and try again",
         "X = sorted(set(map(tuple, X)))\nprint(geolap.select_bandwidth(X).explain())",
     ),
     Status.AT_BOUND: Advice(_USE, " for {}: D turns just beyond the bound on locality.", *_EVERY_RULE),
@@ -60,11 +60,11 @@ _ADVICE = {
         "Let the bandwidth vary from place to place",
         "print(geolap.select_bandwidth(X, local_scale=10).explain())",
     ),
-    Status.NO_LIMIT: Advice("", " is a stopgap for {}: its range of scales has an open end.", *_ASK_GEOMETRY),
-    Status.RULE: Advice("", " is what a rule of thumb says for {}.", *_ASK_GEOMETRY),
+    Status.NO_LIMIT: Advice("", " is a stopgap for {}: its range of scales is open at one end.", *_ASK_GEOMETRY),
+    Status.RULE: Advice("", " is a rule of thumb for {}.", *_ASK_GEOMETRY),
 }
-_TOO_WIDE = Advice("", " is the scale of the whole of {}.", *_ASK_GEOMETRY)
-_FOR_LABELS = Advice(_USE, " for kernels and labels of {}; maps and clusters join nearest neighbors.", *_EVERY_RULE)
+_TOO_WIDE = Advice("", " is the scale of the whole data set: {}.", *_ASK_GEOMETRY)
+_FOR_LABELS = Advice(_USE, " for kernels and labels of {}; maps and clusters use nearest neighbors.", *_EVERY_RULE)
 
 
 def advice_for(selection: Selection) -> Advice:

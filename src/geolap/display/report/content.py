@@ -47,13 +47,14 @@ _FEW_ASKED = 500
 # Rules that find spectra or multiply full matrices at many bandwidths.
 _LONG_IF_WIDE = ("semigroup", "clmr")
 _PULLED_NEAR = (
-    "At ε̂ some of the first coordinates only single out a few points that hang on the others by little; those that "
-    "follow are drawn. Equal weights for 20 neighbors, which geolap.LaplacianEigenmap() turns to, do without them."
+    "At ε̂ some of the first coordinates only single out a few loosely connected points; the coordinates drawn are the "
+    "next ones. With equal weights for 20 neighbors, which geolap.LaplacianEigenmap() uses in such cases, this does not "
+    "happen."
 )
 _PULLED = (
-    "At ε̂ the first coordinates single out a few points that are far from all others, as eigenmaps of data with outliers "
-    "do. A larger bandwidth hides them, and the finer geometry with them; equal weights for 20 neighbors do not: "
-    "geolap.LaplacianEigenmap() turns to these."
+    "At ε̂ the first coordinates single out a few points far from all others, as is typical for eigenmaps of data with "
+    "outliers. A larger bandwidth hides them, but also the finer geometry; equal weights for 20 neighbors do not: "
+    "geolap.LaplacianEigenmap() uses these in such cases."
 )
 
 
@@ -130,7 +131,7 @@ class ReportContent:
         if selection.bound is not None:
             facts.append(("local up to ε", f"{selection.bound:.4g}"))
         if selection.neighborhoods is not None:
-            facts.append(("dimension at ε̂", str(selection.neighborhoods.dimension or "cannot be told")))
+            facts.append(("dimension at ε̂", str(selection.neighborhoods.dimension or "not determined")))
         return *facts, ("gamma in scikit-learn", f"{convert_bandwidth(selection.bandwidth, target='gamma'):.4g}")
 
     @property
@@ -149,11 +150,13 @@ class ReportContent:
         larger = [name for name, ratio in ratios.items() if ratio > _ALIKE]
         parts = [f"Within a factor of {_ALIKE:g} of ε̂: {', '.join(alike) if alike else 'none of the other rules'}."]
         if smaller:
-            parts.append(f"Smaller: {', '.join(smaller)}; there neighborhoods hold fewer, and noise counts for more.")
+            parts.append(f"Smaller: {', '.join(smaller)}; there neighborhoods contain fewer points, and noise matters more.")
         if larger:
-            parts.append(f"Larger: {', '.join(larger)}; there neighborhoods hold more, and curvature and gaps are lost.")
+            parts.append(
+                f"Larger: {', '.join(larger)}; there neighborhoods contain more points, and curvature and gaps are lost."
+            )
         if smaller or larger:
-            parts.append("Rules answer different questions, so that this alone is no reason for doubt: see the graph below.")
+            parts.append("Rules answer different questions, so this by itself is no reason for doubt: see the graph below.")
         return " ".join(parts)
 
     @property
@@ -250,7 +253,9 @@ def _dimension(points: Points, scales: np.ndarray, seed: int, remarks: dict[str,
         remarks["dimension"] = f"From a random {_MOST_POINTS_OF_SPECTRUM} of the {n} points."
     if min(points.shape) > _WIDE:  # spectra of large neighborhoods take long
         scales, n_sample = scales[:: -(-len(scales) // _FEW_SCALES)], _FEW_SPECTRA
-        remarks["dimension"] = f"{remarks.get('dimension', '')} At {_FEW_SPECTRA} points and few bandwidths.".strip()
+        remarks["dimension"] = (
+            f"{remarks.get('dimension', '')} Computed at {_FEW_SPECTRA} points and few bandwidths.".strip()
+        )
     return dimension_curve(points, scales, n_sample=n_sample, random_state=seed)
 
 
@@ -259,8 +264,8 @@ def _clusters(
 ) -> Clusters | None:
     if given is None and len(points) > MOST_OF_NEIGHBORS:
         remarks["clusters"] = (
-            f"Clusters were not looked for, because that takes long with {len(points)} points: "
-            "geolap.LaplacianClustering().fit(X) finds them."
+            f"Clusters were not computed, because that is slow with {len(points)} points: use "
+            "geolap.LaplacianClustering().fit(X)."
         )
         return None
     try:
@@ -299,9 +304,9 @@ def _quick_rules(points: Points, remarks: dict[str, str]) -> list[str]:
     features = f" of {points.shape[1]} features" if wide else ""
     if left_out:
         remarks["rivals"] = (
-            f"Not asked, because they would take long with {n} points{features}: {', '.join(left_out)}. "
-            f"{f'The others asked at most {_FEW_ASKED} points. ' if wide else ''}Pass "
-            "comparison=geolap.compare_bandwidths(X) if you have the time."
+            f"Skipped, because they are slow with {n} points{features}: {', '.join(left_out)}. "
+            f"{f'The other rules used at most {_FEW_ASKED} points. ' if wide else ''}To include them, pass "
+            "comparison=geolap.compare_bandwidths(X)."
         )
     return [method for method in _RIVALS if method not in left_out]
 

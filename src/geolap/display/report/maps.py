@@ -151,9 +151,9 @@ def map_views(points: Points, selection: Selection, seed: int) -> Maps:
                 "geolap.LaplacianEigenmap(bandwidth=…, n_landmarks=2000).fit(X) makes one."
             )
             return Maps(remark=remark)
-        remark = f"{DRAWN} of the {n} points carry the maps, and are drawn."
+        remark = f"The maps use {DRAWN} of the {n} points, which are drawn."
     if wanted and not near:
-        remark += " geolap.LaplacianEigenmap() joins nearest neighbors of all points instead, which takes longer."
+        remark += " geolap.LaplacianEigenmap() uses nearest neighbors of all points instead, which takes longer."
     views: dict[float, MapView] = {}
     bandwidth, coloring, independence = None if near else selection.bandwidth, None, None
     order = np.random.default_rng(seed).permutation(n)  # of points to draw, the same in all maps
@@ -230,14 +230,14 @@ def _which_graph(selection: Selection, near: bool, wanted: bool) -> str:
     """The graph of the maps and why it is that, in a sentence."""
     if wanted:
         why = {
-            Verdict.NEAREST_NEIGHBORS: "over all pairs, neighborhoods at ε̂ hold too few points to carry tangent planes",
+            Verdict.NEAREST_NEIGHBORS: "over all pairs, neighborhoods at ε̂ have too few points to carry tangent planes",
             Verdict.NOT_FOUND: "over all pairs, no bandwidth stands out",
-            Verdict.RESOLVED: "over all pairs, the sparse parts of the data have next to no neighbors at ε̂",
+            Verdict.RESOLVED: "over all pairs, sparse parts of the data have almost no neighbors at ε̂",
         }[selection.verdict]
         if near:
             return (
                 f"The graph joins each point with its {NEIGHBORS} nearest neighbors, with local scales by the {NEAREST}th: "
-                f"{why}. Its ε̂ is its own."
+                f"{why}. It has its own ε̂."
             )
         return f"The graph joins all pairs of landmarks, although {why}."
     if selection.even:
@@ -268,7 +268,7 @@ def _view(factor: float, model: LaplacianEigenmap, reference: MapView | None, or
     if not spread:
         remarks.append("Every coordinate singles out a few points.")
     elif pulled:
-        remarks.append(f"Coordinates {drawn[0] + 1} and {drawn[1] + 1}; those before single out a few points.")
+        remarks.append(f"Coordinates {drawn[0] + 1} and {drawn[1] + 1}; earlier ones single out a few points.")
     places = coordinates[:, drawn]
     places = places - places.mean(axis=0)
     if reference is not None:

@@ -95,8 +95,8 @@ def _head(content: ReportContent) -> str:
     selection = content.selection
     before, number, after = map(escape, content.answer)
     lead = (
-        "There the geometry that the graph implies agrees best with the one in which the data was measured."
-        if content.selection.by_consistency
+        "There the geometry implied by the graph agrees best with the one in which the data was measured."
+        if selection.by_consistency
         else f"Chosen by the rule {escape(selection.method)}."
     )
     cells = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(value)}</dd></div>" for term, value in content.facts)
@@ -110,9 +110,9 @@ def _head(content: ReportContent) -> str:
 def _why(content: ReportContent) -> Section:
     selection, figure = content.selection, selection_figure(content)
     text = (
-        "The score is the distortion: how far the metric of the graph is from that of the data, on average over evaluation "
-        "points, with its standard error. The lower the better."
-        if content.selection.by_consistency
+        "The score is the distortion: how far the metric of the graph is from that of the data, averaged over evaluation "
+        "points, with its standard error. Lower is better."
+        if selection.by_consistency
         else "The score is what the rule minimizes."
     )
     key = [("line", "@curve", "score"), ("line", "@choice", f"ε̂ = {selection.bandwidth:.4g}")]
@@ -158,7 +158,7 @@ def _graph(content: ReportContent) -> Section:
     if health is None:
         return "", {}
     text = (
-        "Every scale makes another graph. Too small, and it falls into components with isolated points; too large, and "
+        "Every scale gives a different graph. Too small, and it falls into components with isolated points; too large, and "
         "every point is a neighbor of every other, so that nothing local is left."
     )
     key = [("line", "@curve", "effective neighbors, median and quartiles"), ("dash", "@choice", "isolated points")]
@@ -170,13 +170,13 @@ def _graph(content: ReportContent) -> Section:
         "upper quartile": _cells(upper, ".4g"),
         "isolated": _cells(health.isolated, ".1%"),
     }
-    counted = f"Over evaluation points, which are joined with others up to {health.cutoff:g}ε apart."
+    counted = f"Over evaluation points, joined with others up to {health.cutoff:g}ε apart."
     if health.components is not None and health.largest_component is not None:
         key.insert(1, ("line", "@rival", "points in the largest component"))
         columns["components"] = _cells(health.components, "d")
         columns["in the largest"] = _cells(health.largest_component / health.n_points, ".1%")
         counted = (
-            f"Points are joined up to {health.cutoff:g}ε apart. Maps and clusters tell the components of their own graphs."
+            f"Points are joined up to {health.cutoff:g}ε apart. Maps and clusters report the components of their own graphs."
         )
     figure = health_figure(content)
     chart = _figure("health", "Effective neighbors and components of the graph against bandwidth.", key, figure)
@@ -206,7 +206,7 @@ def _maps(content: ReportContent) -> Section:
             charts[place] = map_figure(view, content.coloring)
         kind = " class=chosen" if view is maps.chosen else ""
         figures.append(f"<figure{kind}><figcaption>{caption}</figcaption>{chart}</figure>")
-    beside = "Beside it is the map of the paper’s graph: all pairs at one ε̂, with λ = 1. " if maps.paper is not None else ""
+    beside = "Next to it is the map of the paper’s graph: all pairs at one ε̂, with λ = 1. " if maps.paper is not None else ""
     text = (
         f"The same eigenmap at half, once and twice its bandwidth. {escape(maps.graph)} {beside}"
         "What changes with the bandwidth is not in the data: it is the scale. "
@@ -233,10 +233,10 @@ def _clusters(content: ReportContent) -> Section:
     many = f"{len(sizes)} clusters" if len(sizes) > 1 else "One cluster"
     text = f"{many}. {escape(str(found.status_))} {clusters.graph}"
     if found.n_outliers_:
-        text += f" {found.n_outliers_} outliers belong to the clusters of their neighbors."
+        text += f" {found.n_outliers_} outliers are assigned to the clusters of their neighbors."
     names = tuple(f"{k} ({size})" for k, size in enumerate(sizes))
     figure = map_figure(clusters.view, clusters.coloring)
-    on = "the map at ε̂" if clusters.on_the_map else "principal components 1 and 2, because the map has parts"
+    on = "the map at ε̂" if clusters.on_the_map else "principal components 1 and 2, because the map is disconnected"
     key = _color_key(replace(clusters.coloring, categories=names))
     drawn = f"{key}<figure>{_chart('clusters0', f'Clusters on {on}.', 320)}</figure>"
     shares, strengths = sizes / sizes.sum(), found.strengths_
@@ -244,7 +244,7 @@ def _clusters(content: ReportContent) -> Section:
         _table({"cluster": _cells(range(len(sizes)), "d"), "points": _cells(sizes, "d"), "share": _cells(shares, ".1%")}),
         _table({"clusters": _cells(strengths, "d"), "how far they stand out (Υ)": _cells(strengths.values(), ".3g")}),
     )
-    parts = drawn, _remark(f"Drawn on {on}; the key has the number of points."), _numbers(*tables)
+    parts = drawn, _remark(f"Drawn on {on}; the legend shows the number of points."), _numbers(*tables)
     return _section("clusters", title, text, *parts), {"clusters0": figure}
 
 
@@ -253,8 +253,8 @@ def _coordinates(content: ReportContent) -> Section:
     if found is None:
         return "", {}
     text = (
-        "Those that span the data, rather than the first ones. A map tells a candidate if points that are neighbors on it "
-        "share its values. <code>LaplacianEigenmap(n_components=&quot;auto&quot;)</code> maps to those chosen."
+        "Those that span the data, rather than the first ones. A map explains a candidate if neighbors on the map share its "
+        "values. <code>LaplacianEigenmap(n_components=&quot;auto&quot;)</code> uses the chosen ones."
     )
     figure, key = coordinates_figure(found), []
     marks = {"chosen": ("line", "@choice"), "not enough": ("line", "@artifact"), "the first": ("dash", "@curve")}
@@ -263,7 +263,7 @@ def _coordinates(content: ReportContent) -> Section:
         key.append((*marks[curve.kind], curve.words))
         shares = (None if np.isnan(share) else share for share in curve.told)
         columns[curve.words] = _cells(shares, ".0%", missing="left out")
-    drawn = _figure("coordinates0", "How much of every candidate the chosen coordinates tell.", key, figure)
+    drawn = _figure("coordinates0", "How much of each candidate the chosen coordinates explain.", key, figure)
     parts = _list(found.reasons), drawn, _numbers(_table(columns))
     return _section("coordinates", "Which coordinates", text, *parts), {"coordinates0": figure}
 
@@ -289,7 +289,7 @@ def _dimension(content: ReportContent) -> Section:
     if curve is None:
         return "", {}
     near = content.selection.neighborhoods
-    text = "Singular values of small neighborhoods count the directions in which the data extends, by their largest gap."
+    text = "The largest gap between singular values of small neighborhoods shows how many directions the data has."
     if near is not None:
         text += f" At ε̂: {near.explain_neighbors()} {near.explain_dimension()}"
     key = [
@@ -298,7 +298,7 @@ def _dimension(content: ReportContent) -> Section:
         ("line", "@choice", "dimension that most points vote for"),
     ]
     if content.range_of_scales is not None:
-        key.append(("box", "@band", "scales at which singular values tell signal from noise (clmr)"))
+        key.append(("box", "@band", "scales at which singular values separate signal from noise (clmr)"))
     columns = {
         "ε": _cells(curve.bandwidths, ".5g"),
         "dimension": _cells(curve.votes, "d"),
@@ -321,7 +321,7 @@ def _next(content: ReportContent) -> Section:
         for k, snippet in enumerate(snippets)
     )
     text = "X stands for your points, an array of one row each"
-    text += "." if content.reading is None else ", as the first piece of code reads them."
+    text += "." if content.reading is None else ", read by the first code block."
     return _section("next", "What to do next", text, f'<div class="snippets">{blocks}</div>'), {}
 
 
