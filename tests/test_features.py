@@ -299,5 +299,5 @@ def test_odd_numbers_are_neither_errors_nor_warnings(X, counts):
         for remark in feature_remarks(X):
             assert remark.text
             assert remark.share is None or 0 <= remark.share <= 1
-            assert (remark.feature is None) == (remark.kind in ("discrete", "duplicates"))
+            assert (remark.feature is None) == (remark.kind in ("discrete", "distances", "duplicates"))
     np.testing.assert_array_equal(X, before)

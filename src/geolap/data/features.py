@@ -253,7 +253,7 @@ def _discrete(columns: _Columns, n_points: int) -> list[Remark]:
 def _distances(X: np.ndarray) -> list[Remark]:
     """Whether a square matrix is one of distances: symmetric, positive, with a diagonal of zeros."""
     n, r = X.shape
-    if n != r or n > _MOST_SQUARE or np.diagonal(X).any() or X.min() < 0 or not np.array_equal(X, X.T):
+    if n != r or n > _MOST_SQUARE or np.diagonal(X).any() or X.min() < 0 or not X.any() or not np.array_equal(X, X.T):
         return []
     text = Sentence(
         "The matrix is symmetric, with zeros on its diagonal, and was read as features: if it contains distances, set "
