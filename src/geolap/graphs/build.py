@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
+from sklearn.metrics import pairwise_distances_argmin
 
 from ..data.distances import Distances, Metric
 from ..data.multiplicity import copies_of, own_weight
@@ -106,6 +107,13 @@ class BuiltGraph:
     def has_coordinates(self) -> bool:
         """Whether points were given, and their straight distances are those of the graph."""
         return self.points is not None and not sparse.issparse(self.points) and self.metric == "euclidean"
+
+    def nearest_among(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray | None:
+        """Which of some other points is nearest to each of some; None if no distances are known."""
+        if not len(rows) or not len(others) or self.points is None:
+            return None
+        points = host_array(self.points) if on_device(self.points) else self.points
+        return others[pairwise_distances_argmin(points[rows], points[others], metric=self.metric)]
 
     @cached_property
     def on_host(self) -> "BuiltGraph":
