@@ -165,6 +165,15 @@ def test_knn_is_the_average_distance_to_the_kth_neighbor(average):
     assert select_bandwidth(X, "knn", n_neighbors=7, average=average).bandwidth == pytest.approx(expected)
 
 
+def test_the_nearest_of_many_features_are_at_their_distances():
+    X = np.random.default_rng(0).standard_normal((300, 20))
+    X = np.vstack([X, X + 1e-9])
+    assert select_bandwidth(X, "knn", n_neighbors=1).bandwidth == pytest.approx(1e-9 * np.sqrt(20), rel=1e-5)
+    X[300:] = X[:300]
+    with pytest.raises(ValueError, match="distance to neighbor 1 must be positive"):
+        select_bandwidth(X, "knn", n_neighbors=1)
+
+
 def test_duplicates_that_leave_no_distance_are_named():
     X = np.repeat(np.random.default_rng(0).standard_normal((3, 2)), 50, axis=0)
     with pytest.raises(ValueError, match=r"distance to neighbor 10 must be positive .*: remove duplicate points"):

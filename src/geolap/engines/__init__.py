@@ -75,6 +75,7 @@ def _engine_of_distances(points: Distances, spec: FullSpec, scale: LocalScale | 
             f"Points without coordinates, known by their distances alone, have an engine of their own; "
             f"engine={spec.engine!r} was given: leave it out."
         )
+    points.searched(spec.n_jobs)
     if pairs is not None or scale is not None:
         return SparseEngine(points, pairs or points.pairs, cutoff=spec.cutoff, n_jobs=spec.n_jobs, scale=scale)
     key = spec.cutoff, spec.n_jobs
