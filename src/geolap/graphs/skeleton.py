@@ -71,7 +71,7 @@ def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) ->
     full = spec.filled()
     if is_chunked(points.given):
         check_chunked(full)
-    scale = resolve_scale(points, full.local_scale, random_state=random_state, n_jobs=full.n_jobs)
+    scale = resolve_scale(points, full, random_state=random_state)
     if full.neighbors is not None:
         features = points.features if isinstance(points, Distances) else points.host
         if features is None:

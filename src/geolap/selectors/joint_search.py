@@ -222,7 +222,7 @@ class _Trial:
             return skeleton_of(self.points, spec, random_state=self.seed)
         if spec.n_neighbors not in self._known:
             self._known[spec.n_neighbors] = skeleton_of(self.points, replace(spec, local_scale=None)).pairs
-        scale = resolve_scale(self.points, spec.local_scale, random_state=self.seed, n_jobs=spec.n_jobs)
+        scale = resolve_scale(self.points, spec, random_state=self.seed)
         return Skeleton(spec, self._known[spec.n_neighbors], scale)
 
 
