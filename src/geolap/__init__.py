@@ -26,7 +26,7 @@ _PUBLIC = {
     "graphs.partition": ("ClusterStatus",),
     "graphs.health": ("graph_health", "GraphHealth", "health_curve", "HealthCurve"),
     "dimension": ("intrinsic_dimension", "dimension_range", "dimension_curve", "DimensionEstimate", "DimensionCurve"),
-    "scale": ("neighbor_scale", "regional_scale"),
+    "graphs.scale": ("neighbor_scale", "regional_scale"),
     "forecasting": ("forecast",),
     "engines": ("Cost",),
     "estimators.laplacian": ("GraphLaplacian",),
@@ -82,11 +82,11 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .graphs.health import graph_health as graph_health
     from .graphs.health import health_curve as health_curve
     from .graphs.partition import ClusterStatus as ClusterStatus
+    from .graphs.scale import neighbor_scale as neighbor_scale
+    from .graphs.scale import regional_scale as regional_scale
     from .kernel import convert_bandwidth as convert_bandwidth
     from .laplacian import LocalScale as LocalScale
     from .neighborhoods import Neighborhoods as Neighborhoods
-    from .scale import neighbor_scale as neighbor_scale
-    from .scale import regional_scale as regional_scale
     from .selection import Minimum as Minimum
     from .selection import Selection as Selection
     from .selection import Status as Status

@@ -31,10 +31,11 @@ from ..runtime.memory import require_memory
 from ..selection import Selection
 from ..sentences import Sentence
 from ..validation import check_random_state
+from .drawing import thinned_pairs
 from .graph import KernelGraph, kernel_graph
 from .neighbors import all_pairs, pairs_within
 from .skeleton import Skeleton
-from .thinning import WIDER, Thinning, planned_thinning, thinned_pairs, thinning_error
+from .thinning import WIDER, Thinning, planned_thinning, thinning_error
 
 __all__ = [
     "MOST_LANDMARKS",

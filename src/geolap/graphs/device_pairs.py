@@ -1,6 +1,6 @@
 """Which pairs a graph stores, found on the device of the points: all, those within a radius, the nearest, or a share.
 
-The same pairs as `geolap.graphs.neighbors` and `geolap.graphs.thinning` find, by looking at all: a GPU does a tile of
+The same pairs as `geolap.graphs.neighbors` and `geolap.graphs.drawing` find, by looking at all: a GPU does a tile of
 distances as one matrix product.  Where points are many that is done in single precision, and decides only which pairs are
 looked at again: the distances of these are differences in double precision, so that what is found does not depend on the
 first look.

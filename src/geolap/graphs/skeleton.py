@@ -13,9 +13,9 @@ from ..engines import Engine, check_chunked, make_engine
 from ..engines.cost import graph_memory, neighbor_entries
 from ..laplacian import LocalScale
 from ..runtime.memory import require_memory
-from ..scale import resolve_scale
 from ..specification import FullSpec, GraphSpec
 from .neighbors import all_pairs, fitted_neighbors, nearest_pairs
+from .scale import resolve_scale
 
 __all__ = ["Skeleton", "skeleton_of"]
 

@@ -22,9 +22,9 @@ from ..data.distances import points_of
 from ..data.multiplicity import standard_error
 from ..data.pairs import Pairs
 from ..data.points import Points
+from ..graphs.scale import resolve_scale
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..runtime.progress import Spoken, say
-from ..scale import resolve_scale
 from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine
 from ..selection import Selection, Status
 from ..specification import FullSpec, GraphSpec, same_setting

@@ -23,20 +23,20 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from .consistency import Consistency
-from .data.distances import Metric, points_of
-from .data.multiplicity import weights_at
-from .data.points import Points, host_array
-from .engines import make_engine
-from .graphs.neighbors import nearest_neighbors
-from .laplacian import LocalScale
-from .least_distortion import least_distortion
-from .runtime.threads import thread_count
-from .search import Curve, choose, minima_of
-from .search_range import locality_bound
-from .sentences import Sentence, refusal
-from .specification import FullSpec, GraphSpec
-from .validation import check_choice, check_n_sample, check_number, check_random_state
+from ..consistency import Consistency
+from ..data.distances import Metric, points_of
+from ..data.multiplicity import weights_at
+from ..data.points import Points, host_array
+from ..engines import make_engine
+from ..laplacian import LocalScale
+from ..least_distortion import least_distortion
+from ..runtime.threads import thread_count
+from ..search import Curve, choose, minima_of
+from ..search_range import locality_bound
+from ..sentences import Sentence, refusal
+from ..specification import FullSpec, GraphSpec
+from ..validation import check_choice, check_n_sample, check_number, check_random_state
+from .neighbors import nearest_neighbors
 
 __all__ = ["neighbor_scale", "regional_scale", "resolve_scale"]
 
