@@ -347,7 +347,8 @@ class Distances(Points):
         """Coordinates in units of `unit`: the nearest there are to these distances, by classical scaling."""
         if self.coordinates is not None:
             return self.coordinates
-        values, vectors = np.linalg.eigh(self.products())
+        with one_blas_thread:
+            values, vectors = np.linalg.eigh(self.products())
         return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, values > 0][:, ::-1])
 
     def distinct(self, enough: int) -> int:
