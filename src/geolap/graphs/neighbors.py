@@ -126,9 +126,9 @@ def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Any:
     if isinstance(points, Distances):
         return points.searched(n_jobs).pairs
     if points.on_gpu:
-        from .device_pairs import AllPairs as AllThere
+        from .device_pairs import AllPairsThere
 
-        return AllThere(*points.there)
+        return AllPairsThere(*points.there)
     X, unit = points.box, points.unit
     if X.shape[1] <= _FEATURES_FOR_DIFFERENCES:
         return AllPairs(X, unit, n_jobs)
