@@ -111,6 +111,7 @@ class CellsEngine:
     """Complete rows of the evaluation points, degrees from cells."""
 
     estimates = True
+    directions_at_once = 1
 
     def __init__(
         self,
