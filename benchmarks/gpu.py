@@ -32,8 +32,8 @@ PHASES = {
     "  neighborhoods": ["local_dimension:Surroundings.at"],
     "graph": ["estimators.base:build_graph", "estimators.base:landmark_graph"],
     "calibration": ["estimators.base:calibrated"],
-    "components": ["estimators.maps:graph_components", "estimators.clusters:graph_components"],
-    "spectrum": ["estimators.maps:smooth_spectrum", "estimators.clusters:smooth_spectrum"],
+    "components": ["estimators.maps:graph_components", "graphs.partition:graph_components"],
+    "spectrum": ["estimators.maps:smooth_spectrum", "graphs.partition:smooth_spectrum"],
     "smooth functions": ["estimators.labels:smooth_functions"],
     "extension": ["estimators.base:extend"],
 }

@@ -7,6 +7,7 @@ import geolap
 from geolap.datasets import make_hourglass, make_sphere
 from geolap.engines import DenseEngine, TiledEngine, make_engine
 from geolap.metric import departure
+from geolap.specification import GraphSpec
 
 torch = pytest.importorskip("torch")
 from geolap.engines.device import DeviceEngine, _leading_vectors  # noqa: E402 (they need torch)
@@ -46,6 +47,11 @@ def test_real_data_in_many_dimensions(real):
     sums = tiled.row_sums(bandwidths)
     ours, theirs = (e.local_metrics(sample, bandwidths, 1 + sums, working_dim=2) for e in (device, tiled))
     np.testing.assert_allclose(departure(ours.H), departure(theirs.H), atol=1e-6)
+
+
+def test_the_device_engine_has_as_many_threads_as_asked():
+    X = torch.tensor(make_sphere(30, random_state=0).data)
+    assert make_engine(X, GraphSpec(engine="device", n_jobs=1))._n_jobs == 1
 
 
 def test_leading_vectors_of_nearly_tied_matrices():

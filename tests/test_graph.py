@@ -163,6 +163,9 @@ def test_nearest_neighbors_are_the_nearest(n_features):
     np.testing.assert_allclose(distances, np.sort(full, axis=1)[:, :12], rtol=1e-7, atol=1e-12)
     assert not (columns == np.arange(700)[:, None]).any()
     np.testing.assert_allclose(np.take_along_axis(full, columns, axis=1), distances, rtol=1e-7, atol=1e-12)
+    some = np.array([699, 5, 5, 17])
+    for all_of_them, found in zip((distances, columns), nearest_neighbors(X, 12, rows=some), strict=True):
+        np.testing.assert_allclose(found, all_of_them[some], rtol=1e-12)
     joined = nearest_pairs(X, 12).sqdist
     directed = np.zeros((700, 700), dtype=bool)
     np.put_along_axis(directed, columns, True, axis=1)

@@ -12,9 +12,10 @@ from geolap import Status, UnresolvedWarning, Verdict, select_bandwidth
 from geolap.data.points import Points
 from geolap.datasets import make_dome, make_hourglass, make_sphere, make_swiss_roll, make_torus
 from geolap.engines import make_engine
-from geolap.selectors import METHODS, resolve_bandwidth
+from geolap.selectors import METHODS, kernel_sum, resolve_bandwidth
 from geolap.selectors.reconstruction import reconstruction_errors
 from geolap.selectors.semigroup import semigroup_errors
+from geolap.specification import GraphSpec
 
 OTHERS = [name for name in METHODS if name != "gc"]
 UNSUPERVISED = [name for name, selector in METHODS.items() if not selector.needs_labels]
@@ -163,6 +164,15 @@ def test_knn_is_the_average_distance_to_the_kth_neighbor(average):
     X = np.random.default_rng(0).standard_normal((80, 3))
     expected = getattr(np, average)(np.sort(cdist(X, X), axis=1)[:, 7])
     assert select_bandwidth(X, "knn", n_neighbors=7, average=average).bandwidth == pytest.approx(expected)
+
+
+def test_the_nearest_of_many_features_are_at_their_distances():
+    X = np.random.default_rng(0).standard_normal((300, 20))
+    X = np.vstack([X, X + 1e-9])
+    assert select_bandwidth(X, "knn", n_neighbors=1).bandwidth == pytest.approx(1e-9 * np.sqrt(20), rel=1e-5)
+    X[300:] = X[:300]
+    with pytest.raises(ValueError, match="distance to neighbor 1 must be positive"):
+        select_bandwidth(X, "knn", n_neighbors=1)
 
 
 def test_duplicates_that_leave_no_distance_are_named():
@@ -434,3 +444,22 @@ def test_a_comparison_says_what_each_rule_says_alone():
     assert [row.selection.bandwidth for row in rows] == [
         select_bandwidth(X, method, random_state=3).bandwidth for method in ("gc", "rec")
     ]
+
+
+@pytest.mark.slow
+def test_slopes_of_estimated_sums_are_those_of_exact_ones():
+    """Beyond 30 000 points kernel sums are estimated, and `bgh` differentiates them."""
+    X = make_sphere(35_000, random_state=0).data
+    bandwidths, steps = np.array([0.04, 0.1, 0.2, 0.35, 0.5, 0.84]), np.exp([-kernel_sum._STEP, kernel_sum._STEP])
+    rows = np.random.default_rng(0).choice(len(X), 500, replace=False)  # of which exact sums are quick, and like all
+    slopes = []
+    for exact, some in ((False, None), (True, rows)):
+        sums = 1.0 + make_engine(X, GraphSpec(exact=exact)).row_sums(np.outer(steps, bandwidths).ravel(), some)
+        slopes.append(np.diff(np.log(sums.sum(axis=0)).reshape(2, -1), axis=0)[0] / (2.0 * kernel_sum._STEP))
+    np.testing.assert_allclose(slopes[0], slopes[1], atol=0.03)
+
+
+@pytest.mark.slow
+def test_the_median_of_many_points_is_that_of_the_sphere():
+    points = Points(make_sphere(35_000, random_state=0).data)
+    assert geolap.MedianDistance(random_state=0).rule_alone(points).bandwidth == pytest.approx(np.sqrt(2.0), rel=2e-3)

@@ -14,6 +14,7 @@ import geolap
 from geolap.data.points import Points
 from geolap.datasets import make_sphere
 from geolap.engines import make_engine
+from geolap.runtime.threads import in_order
 from geolap.selectors import METHODS
 from geolap.specification import FullSpec, GraphSpec, same_setting
 
@@ -123,6 +124,37 @@ def test_regional_scales_are_accepted_everywhere(sphere):
             ValueError, match=r"local_scale must be None, .*, 'regional' or a LocalScale; 'provincial' was given"
         ):
             call(sphere, local_scale="provincial")
+
+
+@pytest.mark.parametrize("spec", [{"exact": True}, {"engine": "tiled", "renormalization": 0.0}])
+def test_regional_scales_are_those_of_the_specification(sphere, spec, monkeypatch):
+    """Beyond so many points sums are estimated, unless the specification says otherwise."""
+    sphere, settings = sphere[:80], {"n_sample": 20, "random_state": 0}
+    scale = geolap.regional_scale(sphere, random_state=0, renormalization=spec.get("renormalization", 1.0))
+    expected = geolap.distortion(sphere, 0.4, local_scale=scale, **spec, **settings)
+    monkeypatch.setattr("geolap.engines._MANY", 40)
+    found = geolap.distortion(sphere, 0.4, local_scale="regional", **spec, **settings)
+    np.testing.assert_array_equal(found.per_point, expected.per_point)
+    default = geolap.regional_scale(sphere, random_state=0)
+    assert not np.array_equal(default.rho, scale.rho)
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda X, **params: geolap.GraphLaplacian(2.0, **params).fit(X),
+        lambda X, **params: geolap.GraphLaplacian(2.0, n_neighbors=10, **params).fit(X),
+        lambda X, **params: geolap.GeometricConsistency(n_sample=5, random_state=0, **params).fit(X),
+        lambda X, **params: geolap.neighbor_scale(X, **params),
+    ],
+    ids=["within reach", "neighbors", "selection", "scale"],
+)
+def test_neighbors_by_a_metric_are_searched_for_on_as_many_threads_as_asked(fit, sphere, monkeypatch):
+    asked = []
+    monkeypatch.setattr("geolap.data.distances._MOST_WHOLE", 200)
+    monkeypatch.setattr("geolap.data.distances.in_order", lambda *args, **how: asked.append(how) or in_order(*args, **how))
+    fit(sphere, metric="manhattan", n_jobs=1)
+    assert [how["n_jobs"] for how in asked] == [1]
 
 
 @pytest.mark.slow

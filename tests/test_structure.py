@@ -20,7 +20,7 @@ LAYERS = [
     {"engines"},
     {"consistency", "search_range", "local_pca", "local_dimension", "datasets"},
     {"judgment", "least_distortion"},
-    {"graphs", "scale"},
+    {"graphs"},
     {"evaluation"},
     {"selectors"},
     {"dimension"},

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 import geolap
 from geolap.data.points import Points
 from geolap.datasets import make_hourglass, make_sphere
-from geolap.graphs import build, thinning
+from geolap.graphs import build, drawing, thinning
 from geolap.graphs.spectrum import smooth_spectrum
 
 
@@ -45,15 +45,15 @@ def _assert_unbiased(X, n_draws, rel, **params):
 @pytest.mark.slow
 @pytest.mark.parametrize("look_at_all", [0.0, 0.999])
 def test_weights_are_right_in_the_mean(small, monkeypatch, look_at_all):
-    monkeypatch.setattr(thinning, "_LOOK_AT_ALL", look_at_all)  # all tiles looked at in full, or all drawn from
-    monkeypatch.setattr(thinning, "_SIDE", 200)
+    monkeypatch.setattr(drawing, "_LOOK_AT_ALL", look_at_all)  # all tiles looked at in full, or all drawn from
+    monkeypatch.setattr(drawing, "_SIDE", 200)
     _assert_unbiased(small, 20, 0.01, n_edges=20)
 
 
 @pytest.mark.slow
 def test_weights_are_right_in_the_mean_where_nearest_neighbors_are_searched_for(small, monkeypatch):
-    monkeypatch.setattr(thinning, "_MOST_DRAWN", 30_000)
-    monkeypatch.setattr(thinning, "_SIDE", 200)
+    monkeypatch.setattr(drawing, "_MOST_DRAWN", 30_000)
+    monkeypatch.setattr(drawing, "_SIDE", 200)
     _assert_unbiased(small, 20, 0.03, n_edges=20)
     model = _graph(small, n_edges=20)
     nearest = geolap.GraphLaplacian(0.3, n_neighbors=5).fit(small).graph_.weights
@@ -142,7 +142,7 @@ def test_far_clusters_stay_joined(monkeypatch):
     assert (expected.n_components, found.n_components) == (1, 1)
     assert found.eigenvalues[1] == pytest.approx(expected.eigenvalues[1], rel=0.5)
     assert (thin.weights != thin.weights.T).nnz == 0
-    monkeypatch.setattr(thinning, "AGAIN", 1e-9)
+    monkeypatch.setattr(drawing, "AGAIN", 1e-9)
     assert smooth_spectrum(_graph(X, bandwidth=2.0, n_edges=20).graph_, 2).n_components == 2
 
 
@@ -208,15 +208,15 @@ def test_bad_numbers_of_edges_are_refused(small):
 def test_drawing_with_a_probability():
     rng = np.random.default_rng(0)
     for p in (0.001, 0.03, 0.5):
-        drawn = [thinning._drawn(2000, p, rng) for _ in range(300)]
+        drawn = [drawing._drawn(2000, p, rng) for _ in range(300)]
         assert all((np.diff(some) > 0).all() and (some < 2000).all() for some in drawn)
         assert np.mean([len(some) for some in drawn]) == pytest.approx(2000 * p, rel=0.15)
     chances = rng.random(500)
     counts = np.zeros(500)
     for _ in range(2000):
-        counts[thinning._systematic(chances, rng)] += 1
+        counts[drawing._systematic(chances, rng)] += 1
     np.testing.assert_allclose(counts / 2000, chances, atol=0.06)
-    np.testing.assert_array_equal(thinning._systematic(np.ones(50), rng), np.arange(50))
+    np.testing.assert_array_equal(drawing._systematic(np.ones(50), rng), np.arange(50))
 
 
 def test_points_are_left_as_they_were(small):

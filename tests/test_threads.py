@@ -9,10 +9,16 @@ import threading
 import time
 from concurrent.futures import CancelledError
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
+import geolap
+from geolap.data.distances import points_of
+from geolap.estimators.riemannian import dual_metric_of_map
+from geolap.graphs.entropy import spectral_entropy
+from geolap.graphs.spectrum import smooth_spectrum
 from geolap.runtime import threads
 from geolap.runtime.threads import beside, checkpoint, in_order, one_blas_thread
 
@@ -145,6 +151,30 @@ def test_blas_has_one_thread_even_where_somebody_holds_a_limit_of_more(limit):
             other.join()
         assert blas_threads() == before
     assert within in ([{1}, {1}], [set(), set()])  # none is seen where BLAS is Accelerate
+
+
+class Counted(np.ndarray):
+    """A matrix whose products tell how many threads BLAS has."""
+
+    def __matmul__(self, other):
+        self.seen.append(blas_threads())
+        return np.asarray(self) @ other
+
+
+def test_matrices_of_all_points_are_worked_on_with_one_blas_thread(monkeypatch):
+    X, seen = geolap.datasets.make_sphere(60, random_state=0).data, []
+    L = np.asarray(geolap.GraphLaplacian(0.5).fit(X).graph_.laplacian()).view(Counted)
+    L.seen, eigh = seen, np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda *args: seen.append(blas_threads()) or eigh(*args))
+    with threadpool_limits(2, user_api="blas"):
+        dual_metric_of_map(X[:, :2], L)
+        assert points_of(X, "manhattan").box.shape[0] == 60
+        graph = geolap.GraphLaplacian(0.5, calibrate=False).fit(X).graph_
+        spectrum = smooth_spectrum(graph, 4, markov=True)
+        seen_before = len(seen)
+        spectral_entropy(graph, spectrum)
+    assert len(seen) > seen_before >= 3
+    assert all(found in ({1}, set()) for found in seen)
 
 
 def in_fork(work):

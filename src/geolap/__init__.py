@@ -23,9 +23,10 @@ _PUBLIC = {
     "sentences": ("Remark",),
     "selectors": ("select_bandwidth",),
     "selectors.comparison": ("compare_bandwidths", "Comparison"),
+    "graphs.partition": ("ClusterStatus",),
     "graphs.health": ("graph_health", "GraphHealth", "health_curve", "HealthCurve"),
     "dimension": ("intrinsic_dimension", "dimension_range", "dimension_curve", "DimensionEstimate", "DimensionCurve"),
-    "scale": ("neighbor_scale", "regional_scale"),
+    "graphs.scale": ("neighbor_scale", "regional_scale"),
     "forecasting": ("forecast",),
     "engines": ("Cost",),
     "estimators.laplacian": ("GraphLaplacian",),
@@ -34,7 +35,7 @@ _PUBLIC = {
     "estimators.riemannian": ("riemannian_metric", "RiemannianMetric"),
     "estimators.relaxation": ("relax", "Relaxation"),
     "estimators.named_coordinates": ("explain_coordinates", "NamedCoordinates"),
-    "estimators.clusters": ("LaplacianClustering", "ClusterStatus"),
+    "estimators.clusters": ("LaplacianClustering",),
     "estimators.labels": ("LaplacianClassifier", "LaplacianRegressor"),
     "selectors.joint_search": ("ConsistencySearch", "Gain"),
     "experiments": (),
@@ -59,7 +60,6 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .dimension import dimension_range as dimension_range
     from .dimension import intrinsic_dimension as intrinsic_dimension
     from .engines import Cost as Cost
-    from .estimators.clusters import ClusterStatus as ClusterStatus
     from .estimators.clusters import LaplacianClustering as LaplacianClustering
     from .estimators.coordinates import CoordinateSet as CoordinateSet
     from .estimators.coordinates import IndependentCoordinates as IndependentCoordinates
@@ -81,11 +81,12 @@ if TYPE_CHECKING:  # the same names for readers that do not run the code; a test
     from .graphs.health import HealthCurve as HealthCurve
     from .graphs.health import graph_health as graph_health
     from .graphs.health import health_curve as health_curve
+    from .graphs.partition import ClusterStatus as ClusterStatus
+    from .graphs.scale import neighbor_scale as neighbor_scale
+    from .graphs.scale import regional_scale as regional_scale
     from .kernel import convert_bandwidth as convert_bandwidth
     from .laplacian import LocalScale as LocalScale
     from .neighborhoods import Neighborhoods as Neighborhoods
-    from .scale import neighbor_scale as neighbor_scale
-    from .scale import regional_scale as regional_scale
     from .selection import Minimum as Minimum
     from .selection import Selection as Selection
     from .selection import Status as Status

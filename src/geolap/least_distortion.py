@@ -17,7 +17,6 @@ import numpy as np
 from .consistency import Consistency, DistortionCurve
 from .data.multiplicity import quantile_of, total_of, weights_at
 from .engines import LocalMetrics
-from .engines.base import ExactEngine
 from .neighborhoods import Neighborhoods
 from .runtime.caching import cached_property
 from .search import (
@@ -263,7 +262,7 @@ class _Values:
     def scan(self, sample: np.ndarray, bandwidths: np.ndarray, problem: Consistency) -> DistortionCurve:
         """D of a problem with the same graph.  H in fewer directions is a block of H in more, if these are known."""
         dim, engine = problem.working_dim, problem.engine
-        at_once = engine.directions_at_once if isinstance(engine, ExactEngine) and not problem.drift else 1
+        at_once = 1 if problem.drift else engine.directions_at_once
         if self._scanned is None or self._scanned.H.shape[-1] < max(dim, at_once):
             wide = replace(problem, sample=sample, working_dim=max(dim, at_once))
             self._scanned = wide.metrics(bandwidths, self._row_sums(bandwidths))

@@ -11,7 +11,7 @@ import numpy as np
 
 from .data.distances import Distances
 from .data.multiplicity import counts_of, own_weight, quantile_of, weights_at
-from .data.points import Points
+from .data.points import Points, least_of_rows
 from .local_pca import largest_gap, local_singular_values, vote
 from .neighborhoods import Neighborhoods
 from .runtime.caching import cached_property
@@ -124,8 +124,6 @@ def _nearest(points: Points, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.n
     for some in np.array_split(rows, min(len(rows), -(-len(rows) * n // _AT_ONCE))):
         sqdist = points.sqdist(some)
         sqdist[sqdist == 0] = np.inf
-        near = np.argpartition(sqdist, k - 1, axis=1)[:, :k]
-        near = np.take_along_axis(near, np.argsort(np.take_along_axis(sqdist, near, axis=1), axis=1), axis=1)
-        found.append((near, np.take_along_axis(sqdist, near, axis=1)))
-    near, sqdist = map(np.concatenate, zip(*found, strict=True))
+        found.append(least_of_rows(sqdist, k))
+    sqdist, near = map(np.concatenate, zip(*found, strict=True))
     return near, sqdist

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -32,7 +32,7 @@ from ..runtime.threads import in_order, one_blas_thread
 from ..sentences import warn_caller
 from .multiplicity import weights_at
 from .pairs import ZERO, Pairs
-from .points import Points, check_shape, is_chunked, on_device, spread_rows, unit_above
+from .points import Points, check_shape, is_chunked, least_of_rows, on_device, spread_rows, unit_above
 
 __all__ = [
     "Distances",
@@ -210,7 +210,7 @@ class Distances(Points):
             return Pairs((self.full / self.unit) ** 2, self.unit)
         if self.partial:
             return given_pairs(self.given)
-        near, columns = self._nearest
+        near, columns = self._near()
         rows = np.repeat(np.arange(len(self)), near.shape[1])
         D = sparse.csr_array((near.ravel(), (rows, columns.ravel())), shape=(len(self), len(self)))
         return given_pairs(D)
@@ -252,42 +252,46 @@ class Distances(Points):
             return S[rows] if columns is None else S[np.ix_(rows, columns)]
         return (self.block(rows, columns) / self.unit) ** 2
 
-    def nearest(self, n_neighbors: int, *, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Distances (N, k) to the k nearest other points, ascending, and which these are (N, k)."""
-        if not self.whole and not self.partial and n_neighbors <= _NEAREST:
-            distances, columns = self._nearest
+    def nearest(
+        self, n_neighbors: int, *, rows: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Distances (n, k) to the k nearest other points, ascending, and which these are (n, k), for all points or some."""
+        if rows is None and not self.whole and not self.partial and n_neighbors <= _NEAREST:
+            distances, columns = self._near(n_jobs)
             return distances[:, :n_neighbors].copy(), columns[:, :n_neighbors].copy()
-        return self._searched(n_neighbors, n_jobs)
-
-    @cached_property
-    def _nearest(self) -> tuple[np.ndarray, np.ndarray]:
-        """The nearest that every point is compared with where not all pairs count."""
-        return self._searched(min(_NEAREST, len(self) - 1), None)
-
-    def _searched(self, n_neighbors: int, n_jobs: int | None) -> tuple[np.ndarray, np.ndarray]:
         found = in_order(
-            lambda rows: self.nearest_of(rows, n_neighbors),
-            self._groups(np.arange(len(self))),
+            lambda some: self._nearest_of(some, n_neighbors),
+            self._groups(np.arange(len(self)) if rows is None else rows),
             n_jobs=n_jobs,
             label=f"{n_neighbors} nearest neighbors",
         )
         distances, columns = zip(*found, strict=True)
         return np.vstack(distances), np.vstack(columns)
 
-    def nearest_of(self, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The same (n, k) for some points."""
+    def searched(self, n_jobs: int | None = None) -> Self:
+        """Itself, once its pairs have been searched for, where they must be."""
+        if not self.whole and not self.partial:
+            self._near(n_jobs)
+        return self
+
+    def _near(self, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The nearest that every point is compared with where not all pairs count; searched for once."""
+        known = vars(self)
+        if "nearest_known" not in known:
+            known["nearest_known"] = self.nearest(min(_NEAREST, len(self) - 1), rows=np.arange(len(self)), n_jobs=n_jobs)
+        return known["nearest_known"]
+
+    def _nearest_of(self, rows: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         D = self.full[rows] if self.whole else self.block(rows)
         D[np.arange(len(rows)), rows] = np.inf
-        columns = np.argpartition(D, k - 1, axis=1)[:, :k]
-        near = np.take_along_axis(D, columns, axis=1)
+        near, columns = least_of_rows(D, k)
         if not np.isfinite(near).all():
             least = int(np.isfinite(D).sum(axis=1).min())
             raise ValueError(
                 f"Every point needs as many stored distances as neighbors; {k} neighbors were requested, but some point "
                 f"has only {least}: store more distances, or request fewer neighbors."
             )
-        order = np.argsort(near, axis=1, kind="stable")
-        return np.take_along_axis(near, order, axis=1), np.take_along_axis(columns, order, axis=1)
+        return near, columns
 
     def _groups(self, rows: np.ndarray) -> list[np.ndarray]:
         return np.array_split(rows, -(-len(rows) // max(1, min(512, _HELD // len(self)))))
@@ -343,7 +347,8 @@ class Distances(Points):
         """Coordinates in units of `unit`: the nearest there are to these distances, by classical scaling."""
         if self.coordinates is not None:
             return self.coordinates
-        values, vectors = np.linalg.eigh(self.products())
+        with one_blas_thread:
+            values, vectors = np.linalg.eigh(self.products())
         return np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, values > 0][:, ::-1])
 
     def distinct(self, enough: int) -> int:

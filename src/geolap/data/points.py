@@ -34,6 +34,7 @@ __all__ = [
     "in_unit_box",
     "is_chunked",
     "is_on_gpu",
+    "least_of_rows",
     "median_of_some",
     "on_device",
     "real_numbers",
@@ -422,6 +423,14 @@ def real_numbers(values: Any) -> np.ndarray:
     """A copy of coordinates of a map, from wherever they are, in float64."""
     given = host_array(values)
     return _as_numbers(given, values).astype(float)
+
+
+def least_of_rows(D: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k least numbers of each row (n, k), ascending, and their columns (n, k)."""
+    columns = np.argpartition(D, k - 1, axis=1)[:, :k]
+    least = np.take_along_axis(D, columns, axis=1)
+    order = np.argsort(least, axis=1, kind="stable")
+    return np.take_along_axis(least, order, axis=1), np.take_along_axis(columns, order, axis=1)
 
 
 def spread_rows(n_points: int, most: int) -> np.ndarray:

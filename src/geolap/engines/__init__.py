@@ -75,6 +75,7 @@ def _engine_of_distances(points: Distances, spec: FullSpec, scale: LocalScale | 
             f"Points without coordinates, known only by their distances, have their own engine; engine={spec.engine!r} was "
             "given: leave it out."
         )
+    points.searched(spec.n_jobs)
     if pairs is not None or scale is not None:
         return SparseEngine(points, pairs or points.pairs, cutoff=spec.cutoff, n_jobs=spec.n_jobs, scale=scale)
     key = spec.cutoff, spec.n_jobs
@@ -85,7 +86,7 @@ def _engine_of_distances(points: Distances, spec: FullSpec, scale: LocalScale | 
 
 def _new_engine(points: Points, name: str, spec: FullSpec, scale: LocalScale | None) -> Engine:
     if name == "device":
-        return _device_engine(points.given, spec.cutoff, scale)
+        return _device_engine(points.given, spec, scale)
     n, r = points.shape
     require_memory(selection_memory(name, n, r), f"The {name} engine over {n} points with {r} features", _ADVICE[name])
     return _ENGINES[name](points, cutoff=spec.cutoff, n_jobs=spec.n_jobs, scale=scale)
@@ -120,7 +121,7 @@ def _chunked_engine(points: Points, spec: FullSpec) -> Engine:
     return points.engines[key]
 
 
-def _device_engine(X: Any, cutoff: float | None, scale: LocalScale | None) -> Engine:
+def _device_engine(X: Any, spec: FullSpec, scale: LocalScale | None) -> Engine:
     torch = needed("torch", "gpu", "The device engine needs")
     from .device import DeviceEngine
 
@@ -131,4 +132,4 @@ def _device_engine(X: Any, cutoff: float | None, scale: LocalScale | None) -> En
                 "use engine='auto', which is faster there, or install torch with CUDA."
             )
         X = torch.as_tensor(X, device="cuda" if torch.cuda.is_available() else "cpu")
-    return DeviceEngine(X, cutoff=cutoff, scale=scale)
+    return DeviceEngine(X, cutoff=spec.cutoff, n_jobs=spec.n_jobs, scale=scale)

@@ -58,6 +58,7 @@ class Engine(Protocol):
     """Sums over all points."""
 
     estimates: bool  # whether degrees are estimated, by `local_metrics` itself, instead of summed over all pairs
+    directions_at_once: int  # how many directions take no longer than one
     multiplicity: np.ndarray | None  # weights of the points, which every sum over points has; None if all are 1
 
     def mean_distance(self) -> float:
@@ -95,7 +96,7 @@ class ExactEngine(ABC):
     """An engine that sums degrees over all its pairs, and turns them into density weights (N, m) here."""
 
     estimates = False
-    directions_at_once = 1  # how many directions take no longer than one
+    directions_at_once = 1
     multiplicity: np.ndarray | None = None
     _scale: LocalScale | None
 

@@ -50,6 +50,8 @@ __all__ = ["CellsEngine"]
 
 # The acceptable relative error of degrees, as a share of D; and that of row sums.
 _ERROR_OF_D, _ROW_SUM_ERROR = 0.25, 0.004
+# Bandwidths up to this ratio have row sums over the same cells, whose errors their difference does not see.
+_NEARLY = 1.02
 # Up to the first number of pairs within reach, about as many effective neighborhoods, all pairs of targets and points are
 # visited; never more than the third number of all pairs.
 _FEW_PAIRS, _WITHIN_REACH, _MOST_PAIRS = 2 * 10**7, 8.0, 10**10
@@ -111,6 +113,7 @@ class CellsEngine:
     """Complete rows of the evaluation points, degrees from cells."""
 
     estimates = True
+    directions_at_once = 1
 
     def __init__(
         self,
@@ -153,10 +156,13 @@ class CellsEngine:
     def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         places = np.arange(len(self._X)) if targets is None else np.sort(self._place[targets])
         sums = np.empty((len(places), len(bandwidths)))
-        for k, eps in enumerate(in_unit(bandwidths, self._unit)):
-            share = self._share(spread_rows(len(self._X), CHECKED), eps)
-            checked = list(self._checked(places, eps, share))
-            cells = next((cells for cells, error in checked if error <= _ROW_SUM_ERROR), checked[-1][0])
+        epsilons, first = in_unit(bandwidths, self._unit), 0.0
+        for k in np.argsort(epsilons):
+            eps = epsilons[k]
+            if not eps <= _NEARLY * first:  # differences are those of sums over the same cells
+                first, share = eps, self._share(spread_rows(len(self._X), CHECKED), eps)
+                checked = list(self._checked(places, eps, share))
+                cells = next((cells for cells, error in checked if error <= _ROW_SUM_ERROR), checked[-1][0])
             sums[:, k] = self._sums(cells, places, eps) - np.minimum(self._m[places], 1.0)
         back = self._place if targets is None else np.searchsorted(places, self._place[targets])
         return np.maximum(sums, copies_of(None if self.multiplicity is None else self._m, places))[back]

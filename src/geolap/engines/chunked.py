@@ -53,6 +53,7 @@ _Plan = tuple[float, Cells, int]
 class ChunkedEngine:
     """Sums over the chunks of a dask array."""
 
+    directions_at_once = 1
     multiplicity: np.ndarray | None = None
 
     def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, seed: int = 0) -> None:

@@ -268,7 +268,7 @@ def _leading_vectors(C: torch.Tensor, dim: int, guess: torch.Tensor, n_jobs: int
     block = torch.randn((r, dim + _MORE), generator=generator, dtype=torch.float64).to(C.device).repeat(len(C), 1, 1)
     block[:, :, 0] += guess * 1e3
     for _ in range(_PRODUCTS):
-        block = _orthonormal(power @ _orthonormal(block))
+        block = _gram_schmidt(power @ _gram_schmidt(block))
     theta, U = _eigh(block.mT @ C @ block)
     V = (block @ U).flip(2)[:, :, :dim]
     theta = theta.flip(1)
@@ -289,7 +289,7 @@ def _eigh(C: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.cat(values), torch.cat(vectors)
 
 
-def _orthonormal(block: torch.Tensor) -> torch.Tensor:
+def _gram_schmidt(block: torch.Tensor) -> torch.Tensor:
     """Gram–Schmidt on the columns of each block (n, r, b): a few small products, because a batched QR is slow."""
     columns: list[torch.Tensor] = []
     for v in block.unbind(dim=2):

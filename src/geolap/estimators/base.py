@@ -14,13 +14,12 @@ from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..calibration import Calibration
 from ..choices import WITH_COORDINATES
 from ..data.distances import Distances, Metric, check_distances, checked_metric, points_of
-from ..data.points import Points, chunks_of, host_array, is_chunked, on_device
+from ..data.points import Points, chunks_of, is_chunked, on_device
 from ..graphs.build import BuiltGraph, build_graph, landmark_graph
 from ..graphs.calibrate import calibrated
 from ..graphs.extension import Extension, extend
@@ -47,7 +46,6 @@ __all__ = [
     "graph_parameters",
     "in_chunks",
     "near_alone",
-    "nearest_among",
     "piled",
 ]
 
@@ -423,14 +421,6 @@ def _told_in_words(data: Points) -> Iterator[None]:
 def near_alone(selection: Selection | None, n_points: int) -> bool:
     """Whether a map joins nearest neighbors alone, where nothing else says which pairs count: one ε̂ does not suit all."""
     return selection is not None and selection.by_consistency and not selection.even and n_points > 2 * NEIGHBORS
-
-
-def nearest_among(built: BuiltGraph, rows: np.ndarray, others: np.ndarray) -> np.ndarray | None:
-    """Which of some other points of a graph is nearest to each of some; None if no distances are known."""
-    if not len(rows) or not len(others) or built.points is None:
-        return None
-    points = host_array(built.points) if on_device(built.points) else built.points
-    return others[pairwise_distances_argmin(points[rows], points[others], metric=built.metric)]
 
 
 def distinct_rows(data: Points) -> tuple[np.ndarray, np.ndarray] | None:

@@ -29,7 +29,7 @@ from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smoot
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency, selector_named
 from ..sentences import Sentence, warn_caller
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
-from .base import NEIGHBORS, GraphEstimator, Read, carriers, graph_parameters, in_chunks, nearest_among, piled
+from .base import NEIGHBORS, GraphEstimator, Read, carriers, graph_parameters, in_chunks, piled
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
@@ -139,7 +139,7 @@ class _SmoothEstimator(GraphEstimator):
             penalties=None if self.penalty is None else (self.penalty,),
         )
         reached = np.setdiff1d(np.arange(len(fit.scores)), fit.unreached, assume_unique=True)
-        nearest = nearest_among(built, fit.unreached, reached)
+        nearest = built.nearest_among(fit.unreached, reached)
         if nearest is not None:
             fit.scores[fit.unreached] = fit.scores[nearest]
         return fit

@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data.points import real_numbers
 from ..laplacian import Matrix
 from ..metric import departure
+from ..runtime.threads import one_blas_thread
 from ..shown import Plotted
 from ..validation import check_number
 from .base import GraphEstimator
@@ -252,8 +253,9 @@ def dual_metric_of_map(Y: np.ndarray, L: Matrix) -> np.ndarray:
     Y = Y - Y.mean(axis=0)
     a, b = np.triu_indices(s)
     products = Y[:, a] * Y[:, b]
-    once, ones = L @ Y, np.asarray(L.sum(axis=1)).reshape(-1, 1)
-    upper = 0.5 * (L @ products - Y[:, a] * once[:, b] - Y[:, b] * once[:, a] + products * ones)
+    with one_blas_thread:
+        once, twice, ones = L @ Y, L @ products, np.asarray(L.sum(axis=1)).reshape(-1, 1)
+    upper = 0.5 * (twice - Y[:, a] * once[:, b] - Y[:, b] * once[:, a] + products * ones)
     H = np.empty((len(Y), s, s))
     H[:, a, b] = H[:, b, a] = upper
     return H

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.spatial import cKDTree
+from sklearn.metrics import pairwise_distances_argmin
 
 from ..data.distances import Distances, Metric
 from ..data.multiplicity import copies_of, own_weight
@@ -24,17 +25,17 @@ from ..engines.base import NO_NEIGHBORS
 from ..engines.cost import MOST_ENTRIES, graph_memory
 from ..engines.gaussian_cells import neighborhood_share
 from ..kernel import gaussian
-from ..laplacian import LocalScale, density_weights
+from ..laplacian import density_weights
 from ..runtime.caching import cached_property
 from ..runtime.memory import require_memory
 from ..selection import Selection
 from ..sentences import Sentence
-from ..specification import FullSpec
 from ..validation import check_random_state
+from .drawing import thinned_pairs
 from .graph import KernelGraph, kernel_graph
 from .neighbors import all_pairs, pairs_within
 from .skeleton import Skeleton
-from .thinning import WIDER, Thinning, planned_thinning, thinned_pairs, thinning_error
+from .thinning import WIDER, Thinning, planned_thinning, thinning_error
 
 __all__ = [
     "MOST_LANDMARKS",
@@ -107,6 +108,13 @@ class BuiltGraph:
         """Whether points were given, and their straight distances are those of the graph."""
         return self.points is not None and not sparse.issparse(self.points) and self.metric == "euclidean"
 
+    def nearest_among(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray | None:
+        """Which of some other points is nearest to each of some; None if no distances are known."""
+        if not len(rows) or not len(others) or self.points is None:
+            return None
+        points = host_array(self.points) if on_device(self.points) else self.points
+        return others[pairwise_distances_argmin(points[rows], points[others], metric=self.metric)]
+
     @cached_property
     def on_host(self) -> "BuiltGraph":
         """The same in the memory of the host; itself, unless it is on a device."""
@@ -131,20 +139,33 @@ class TooManyEntriesError(ValueError):
         )
 
 
-def build_graph(points: Points, skeleton: Skeleton, bandwidth: float, *, random_state: Any = None) -> BuiltGraph:
-    """The graph over all points at one bandwidth; chance decides only which pairs are stored where they are thinned."""
+def build_graph(
+    points: Points, skeleton: Skeleton, bandwidth: float, *, degrees: np.ndarray | None = None, random_state: Any = None
+) -> BuiltGraph:
+    """The graph over all points at one bandwidth; chance decides only which pairs are stored where they are thinned.
+
+    ``degrees`` (N,) are given where more points than these make them up.
+    """
     spec = skeleton.spec
     pairs, cutoff, thinning = _stored(points, skeleton, bandwidth, random_state)
-    kernel = _kernel(
+    if not 1e-150 < bandwidth < 1e150 or bandwidth < 1e-140 * pairs.unit:
+        raise ValueError(
+            f"A Laplacian scales with 1/ε², which must be a finite number; the bandwidth is {bandwidth:.1g} and points are "
+            f"up to about {pairs.unit:.1g} apart: rescale the data, or remove outliers."
+        )
+    kernel = kernel_graph(
         pairs,
         bandwidth,
-        spec,
-        cutoff if thinning is None else None,
-        skeleton.scale,
+        renormalization=spec.renormalization,
+        self_weights=spec.self_weights,
+        cutoff=cutoff if thinning is None else None,
+        scale=skeleton.scale,
+        degrees=degrees,
         multiplicity=points.multiplicity,
-        dtype=points.dtype,
+        dtype=np.float32 if points.dtype == np.float32 and 1e-15 < bandwidth < 1e15 else float,
     )
-    thinning = thinning and _as_found(thinning, pairs, kernel, spec.renormalization)
+    if thinning is not None:
+        thinning = _as_found(thinning, pairs, kernel, spec.renormalization if degrees is None else 0.0)
     return BuiltGraph(
         kernel,
         points=points.kept(),
@@ -210,10 +231,10 @@ def landmark_graph(
     always: np.ndarray | None = None,
 ) -> BuiltGraph:
     """The graph over landmarks, a stratified sample of the points and ``always``; its degrees are those of all points."""
-    spec, scale, engine = skeleton.spec, skeleton.scale, skeleton.engine(points)
+    engine = skeleton.engine(points)  # which looks at all points before some are drawn
     rows, some = drawn_landmarks(points, n_landmarks, random_state=random_state, bandwidth=bandwidth, always=always)
     sums = engine.row_sums(np.array([bandwidth]), rows)
-    degrees = (sums + float(spec.self_weights) * own_weight(points.multiplicity, rows))[:, 0]
+    degrees = (sums + float(skeleton.spec.self_weights) * own_weight(points.multiplicity, rows))[:, 0]
     degrees *= 1.0 if some.multiplicity is None else some.multiplicity
     if some.distinct(3) < 3:
         raise ValueError(
@@ -224,50 +245,9 @@ def landmark_graph(
                 found=some.distinct(3),
             )
         )
-    part = replace(skeleton, scale=None if scale is None else LocalScale(scale.rho[rows], scale.intrinsic_dim))
-    pairs, cutoff, thinning = _stored(some, part, bandwidth, random_state)
-    kernel = _kernel(
-        pairs,
-        bandwidth,
-        spec,
-        cutoff if thinning is None else None,
-        part.scale,
-        degrees=degrees,
-        multiplicity=some.multiplicity,
-        dtype=some.dtype,
-    )
-    thinning = thinning and _as_found(thinning, pairs, kernel, 0.0)
-    dropped = _dropped_weight(some, kernel, cutoff, thinning is not None)
-    return BuiltGraph(kernel, points=some.kept(), cutoff=cutoff, dropped_weight=dropped, thinning=thinning, landmarks=rows)
-
-
-def _kernel(
-    pairs: Pairs,
-    bandwidth: float,
-    spec: FullSpec,
-    cutoff: float | None,
-    scale: LocalScale | None,
-    *,
-    degrees: np.ndarray | None = None,
-    multiplicity: np.ndarray | None = None,
-    dtype: Any,
-) -> KernelGraph:
-    if not 1e-150 < bandwidth < 1e150 or bandwidth < 1e-140 * pairs.unit:
-        raise ValueError(
-            f"A Laplacian scales with 1/ε², which must be a finite number; the bandwidth is {bandwidth:.1g} and points are "
-            f"up to about {pairs.unit:.1g} apart: rescale the data, or remove outliers."
-        )
-    return kernel_graph(
-        pairs,
-        bandwidth,
-        renormalization=spec.renormalization,
-        self_weights=spec.self_weights,
-        cutoff=cutoff,
-        scale=scale,
-        degrees=degrees,
-        multiplicity=multiplicity,
-        dtype=np.float32 if dtype == np.float32 and 1e-15 < bandwidth < 1e15 else float,
-    )
+    scale = skeleton.scale and replace(skeleton.scale, rho=skeleton.scale.rho[rows])
+    built = build_graph(some, replace(skeleton, scale=scale), bandwidth, degrees=degrees, random_state=random_state)
+    return replace(built, landmarks=rows)
 
 
 def _stored(

@@ -18,7 +18,16 @@ from scipy import sparse
 from ..engines.device import HELD_CPU, HELD_GPU
 from ..runtime.memory import available_memory, require_memory
 
-__all__ = ["DeviceMatrix", "chunks_of", "components_of", "csr_tensor", "free_memory", "held_numbers", "on_host", "tensor_of"]
+__all__ = [
+    "DeviceMatrix",
+    "components_of",
+    "csr_tensor",
+    "free_memory",
+    "held_numbers",
+    "on_host",
+    "row_slices",
+    "tensor_of",
+]
 
 
 class DeviceMatrix:
@@ -74,7 +83,7 @@ class DeviceMatrix:
             W = csr_tensor(row, column[inside][order], values[inside][order], len(some))
         else:
             W = torch.empty((len(some), len(some)), dtype=self._W.dtype, device=self.device)
-            for part in chunks_of(len(some), self.shape[0], self.device):
+            for part in row_slices(len(some), self.shape[0], self.device):
                 W[part] = self._W[some[part]][:, some]
         result = DeviceMatrix(W, self.dtype, is_partial=self.is_partial)
         return result._with(*(None if v is None else v[some] for v in (self._left, self._right, self._shift)))
@@ -152,7 +161,7 @@ class DeviceMatrix:
         require_memory(20.0 * self.nnz, f"A graph of {n} points with {self.nnz:.1e} entries", "keep it on the GPU")
         if not self.is_sparse:
             full = np.empty((n, n), dtype=self.dtype)
-            for part in chunks_of(n, n, self.device):
+            for part in row_slices(n, n, self.device):
                 values = _times(self._W[part], self._right)
                 full[part] = on_host(values if self._left is None else values * self._left[part, None])
             if self._shift is not None:
@@ -226,7 +235,7 @@ def held_numbers(device: Any) -> int:
     return HELD_CPU if device.type == "cpu" else int(min(HELD_GPU, max(free_memory(device) / 128.0, 2**20)))
 
 
-def chunks_of(n: int, width: int, device: Any) -> Iterator[slice]:
+def row_slices(n: int, width: int, device: Any) -> Iterator[slice]:
     """Slices of n rows, each as long as fits in a tile of that width."""
     size = max(1, held_numbers(device) // max(width, 1))
     return (slice(start, min(start + size, n)) for start in range(0, n, size))

@@ -1,6 +1,6 @@
 """Which pairs a graph stores, found on the device of the points: all, those within a radius, the nearest, or a share.
 
-The same pairs as `geolap.graphs.neighbors` and `geolap.graphs.thinning` find, by looking at all: a GPU does a tile of
+The same pairs as `geolap.graphs.neighbors` and `geolap.graphs.drawing` find, by looking at all: a GPU does a tile of
 distances as one matrix product.  Where points are many that is done in single precision, and decides only which pairs are
 looked at again: the distances of these are differences in double precision, so that what is found does not depend on the
 first look.
@@ -20,11 +20,11 @@ from ..engines.device import squared_distances
 from ..kernel import gaussian
 from ..runtime.caching import cached_property
 from ..validation import check_random_state
-from .device import DeviceMatrix, chunks_of, components_of, csr_tensor, held_numbers, on_host, tensor_of
+from .device import DeviceMatrix, components_of, csr_tensor, held_numbers, on_host, row_slices, tensor_of
 from .thinning import AGAIN, Thinning, powers
 
 __all__ = [
-    "AllPairs",
+    "AllPairsThere",
     "SomePairs",
     "nearest_pairs_there",
     "nearest_there",
@@ -43,7 +43,7 @@ _Found = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 @dataclass(frozen=True)
-class AllPairs:
+class AllPairsThere:
     """All pairs of points on a device: nothing is stored before the weights are asked for."""
 
     X: torch.Tensor
@@ -51,7 +51,7 @@ class AllPairs:
     rho: torch.Tensor | None = None
     order: ClassVar[None] = None  # nothing there is solved in an order of its own
 
-    def scaled(self, rho: np.ndarray) -> "AllPairs":
+    def scaled(self, rho: np.ndarray) -> "AllPairsThere":
         """Distances over √(ρ_i ρ_j)."""
         return replace(self, rho=tensor_of(rho, self.X.device))
 
@@ -59,7 +59,7 @@ class AllPairs:
         """W of every pair, 1 on the diagonal."""
         eps, n = in_unit([bandwidth], self.unit)[0], len(self.X)
         W = torch.empty((n, n), dtype=torch.float64, device=self.X.device)
-        for rows in chunks_of(n, n, self.X.device):
+        for rows in row_slices(n, n, self.X.device):
             sqdist = squared_distances(self.X[rows], self.X)
             if self.rho is not None:
                 sqdist /= self.rho[rows, None] * self.rho
@@ -220,7 +220,7 @@ def nearest_there(points: Points, n_neighbors: int) -> tuple[torch.Tensor, torch
             distances[rows], columns[rows], sure = tiles.nearest(rows, n_neighbors)
             unsure.append(first + torch.nonzero(~sure)[:, 0])
     all_unsure = torch.cat(unsure)
-    for part in chunks_of(len(all_unsure), n, device):
+    for part in row_slices(len(all_unsure), n, device):
         some = all_unsure[part]
         sqdist = squared_distances(X[some], X)
         sqdist[torch.arange(len(some), device=device), some] = torch.inf
@@ -232,7 +232,7 @@ def nearest_there(points: Points, n_neighbors: int) -> tuple[torch.Tensor, torch
 def _in_exact_order(X: torch.Tensor, rows: torch.Tensor, candidates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Exact distances from the rows to their candidates (n, k), ascending, itself last, and the candidates in that order."""
     exact = torch.empty(candidates.shape, dtype=torch.float64, device=X.device)
-    for part in chunks_of(len(rows), candidates.shape[1] * X.shape[1], X.device):
+    for part in row_slices(len(rows), candidates.shape[1] * X.shape[1], X.device):
         exact[part] = torch.linalg.vector_norm(X[candidates[part]] - X[rows[part], None], dim=2)
     exact[candidates == rows[:, None]] = torch.inf
     exact, rank = torch.sort(exact, dim=1, stable=True)
@@ -326,7 +326,7 @@ class _Tiles:
     def _exact(self, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
         """Squared distances of pairs, by differences."""
         sqdist = torch.empty(len(i), dtype=torch.float64, device=i.device)
-        for part in chunks_of(len(i), self._X.shape[1], i.device):
+        for part in row_slices(len(i), self._X.shape[1], i.device):
             sqdist[part] = (self._X[i[part]] - self._X[j[part]]).square().sum(dim=1)
         return sqdist if self._rho is None else sqdist / (self._rho[i] * self._rho[j])
 

@@ -8,7 +8,7 @@ a whole block, which costs hardly more than for one vector.
 import numpy as np
 import torch
 
-from .device import DeviceMatrix, chunks_of, components_of, on_host, tensor_of
+from .device import DeviceMatrix, components_of, on_host, row_slices, tensor_of
 
 __all__ = ["components_there", "largest_there"]
 
@@ -31,7 +31,7 @@ def components_there(W: DeviceMatrix, density: np.ndarray, inverse: np.ndarray, 
 
     def lowest(f: torch.Tensor) -> torch.Tensor:
         found = torch.empty_like(f)
-        for rows in chunks_of(n, n, W.device):
+        for rows in row_slices(n, n, W.device):
             share = W.rows_of_full(rows) * (v[rows, None] * v)
             share *= torch.maximum(inv[rows, None], inv)
             found[rows] = torch.where(share > least, f, n).amin(dim=1)
@@ -60,8 +60,8 @@ def largest_there(
             before, last = V[:, : first + b], V[:, first : first + b]
             U = B.product(last) - push * c @ (c.T @ last)
             H[: first + b, first : first + b] = before.T @ U
-            Q, R = _orthonormal(U - before @ H[: first + b, first : first + b])
-            Q, again = _orthonormal(Q - before @ (before.T @ Q))
+            Q, R = _qr(U - before @ H[: first + b, first : first + b])
+            Q, again = _qr(Q - before @ (before.T @ Q))
             V[:, first + b : first + 2 * b], H[first + b : first + 2 * b, first : first + b] = Q, again @ R
         T = on_host(H)
         values, Y = np.linalg.eigh(T[:size], UPLO="U")
@@ -77,7 +77,7 @@ def largest_there(
     return None
 
 
-def _orthonormal(U: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _qr(U: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Q and R with U = QR: by a Cholesky factor of UᵀU, some times as fast, unless columns are nearly dependent."""
     R, failed = torch.linalg.cholesky_ex(U.T @ U, upper=True)
     *diagonal, wrong = torch.cat([R.diagonal(), failed.reshape(1)]).tolist()

@@ -13,9 +13,9 @@ import torch
 from ..data.points import Points, in_unit
 from ..runtime.caching import cached_property
 from ..runtime.threads import one_blas_thread
-from .calibrate import Displacements, affords_moments, inverse_sums
 from .device import DeviceMatrix, on_host, tensor_of
 from .graph import KernelGraph
+from .walk import MOST_SPANNING, NO_STEP, ROUNDING, Displacements, affords_moments, inverse_sums
 
 __all__ = ["DeviceWalk"]
 
@@ -34,7 +34,7 @@ class DeviceWalk:
     threads = 1
     glances = False
 
-    def __init__(self, graph: KernelGraph, points: Points, *, no_step: float, most_spanning: int, rounding: float) -> None:
+    def __init__(self, graph: KernelGraph, points: Points) -> None:
         W: Any = graph.weights
         self._W: DeviceMatrix = W
         self.is_sparse = self._W.is_partial
@@ -44,7 +44,6 @@ class DeviceWalk:
         self._inverse = self._W.tensor(inverse_sums(graph))
         self._density = self._W.tensor(graph.density)
         self.by_moments = affords_moments(self._X.shape[1], self.eps)
-        self._no_step, self._most_spanning, self._rounding = no_step, most_spanning, rounding
 
     def rows(self, starts: np.ndarray, steps: int) -> list[_Reached]:
         """Rows of P, P², …, from the starts (n,)."""
@@ -81,7 +80,7 @@ class DeviceWalk:
     def rates(
         self, starts: np.ndarray, rows: list[_Reached], dim: int, *, plane: bool = False, steps: int | None = None
     ) -> np.ndarray:
-        """As in `geolap.graphs.calibrate`."""
+        """As in `Walk`."""
         X, at = self._X, self._index(starts)
         along = tensor_of(self._directions(rows[max(len(rows) // 2, 1) - 1], dim), X.device) if plane else None
         rows = rows[:steps]
@@ -98,7 +97,7 @@ class DeviceWalk:
         return self._over_time(there.diff(dim=1), rho2, dim)
 
     def rates_of_all(self, joined: np.ndarray, steps: int, dim: int) -> np.ndarray:
-        """As in `geolap.graphs.calibrate`."""
+        """As in `Walk`."""
         growth, rho2 = self._all.after(steps)
         return self._over_time(torch.stack(growth, dim=1), rho2, dim)[joined]
 
@@ -124,19 +123,19 @@ class DeviceWalk:
         if Z is None:
             return vectors[:, :dim]
         values = np.sqrt(np.maximum(values[:, ::-1], 0.0))
-        rounding = values <= self._rounding * values[:, :1]
+        rounding = values <= ROUNDING * values[:, :1]
         directions = np.where(rounding[:, :, None], 0.0, vectors @ Z / np.where(rounding, 1.0, values)[:, :, None])
         return directions[:, :dim]
 
     def _squares(self, R: _Reached) -> tuple[np.ndarray, np.ndarray | None]:
-        """ZᵀZ (n, r, r) of what `calibrate` calls Z; with many features ZZᵀ of the most likely points, and Z (n, k, r)."""
-        p = torch.where(self._no_step * R.p.amax(dim=1, keepdim=True) < R.p, R.p, 0.0)
-        if self._X.shape[1] <= self._most_spanning or R.p.shape[1] <= self._most_spanning:
+        """ZᵀZ (n, r, r) of what `host_walk` calls Z; with many features ZZᵀ of the most likely points, and Z (n, k, r)."""
+        p = torch.where(NO_STEP * R.p.amax(dim=1, keepdim=True) < R.p, R.p, 0.0)
+        if self._X.shape[1] <= MOST_SPANNING or R.p.shape[1] <= MOST_SPANNING:
             p /= p.sum(dim=1, keepdim=True)
             Y = self._X[R.columns]
             each = zip(p, p @ Y, strict=True)
             return on_host(torch.stack([Y.T @ (own[:, None] * Y) - torch.outer(mean, mean) for own, mean in each])), None
-        p, place = p.topk(self._most_spanning, dim=1)
+        p, place = p.topk(MOST_SPANNING, dim=1)
         p = p / p.sum(dim=1, keepdim=True)
         Z = self._X[R.columns[place]]
         Z = (Z - (p[:, None, :] @ Z)) * p.sqrt()[:, :, None]

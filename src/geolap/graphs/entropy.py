@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..laplacian import Matrix
+from ..runtime.threads import one_blas_thread
 from .graph import KernelGraph
 from .spectrum import Spectrum
 
@@ -55,7 +56,8 @@ def spectral_entropy(graph: KernelGraph, spectrum: Spectrum) -> SpectralEntropy:
     times = np.unique(np.linspace(1, last, _TIMES).astype(int))
     # Eigenvectors of components one by one are not those of the whole graph, and are left to the quadrature.
     U = spectrum.vectors * np.sqrt(spectrum.mass)[:, None] if known.ndim == 1 else np.zeros((graph.n_points, 0))
-    rest, weights = _quadrature(graph.symmetric(), U)
+    with one_blas_thread:
+        rest, weights = _quadrature(graph.symmetric(), U)
     values = np.abs(np.concatenate([known if known.ndim == 1 else [], rest]))
     entropy = _entropy(values, np.concatenate([np.ones(U.shape[1]), weights]), times)
     return SpectralEntropy(times, entropy, int(times[_knee(times, entropy)]))

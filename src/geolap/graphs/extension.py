@@ -158,7 +158,7 @@ def _on_its_device(graph: BuiltGraph, new: Any) -> tuple[float, list[_Task]]:
     import torch
 
     from ..engines.device import squared_distances
-    from .device import chunks_of, tensor_of
+    from .device import row_slices, tensor_of
 
     training, unit = tensor_in_unit_box(graph.points)
     new = new.to(training.device) if on_device(new) else tensor_of(new, training.device)
@@ -168,7 +168,7 @@ def _on_its_device(graph: BuiltGraph, new: Any) -> tuple[float, list[_Task]]:
     def of(part: slice) -> tuple[np.ndarray, Any, Any]:
         return np.arange(part.start, part.stop), everyone, squared_distances(points[part], training)
 
-    parts = chunks_of(len(points), len(training), training.device)
+    parts = row_slices(len(points), len(training), training.device)
     return in_unit([graph.kernel.bandwidth], unit)[0], [partial(of, part) for part in parts]
 
 

@@ -78,7 +78,7 @@ def smallest_by_lobpcg(
     """
     if levels.size < 2 * (k + _GUARDS) + 2:
         return None
-    start = _orthonormal(levels.start(k + _GUARDS), known)
+    start = _basis_beside(levels.start(k + _GUARDS), known)
     n, m = start.shape
     if m < k:
         return None
@@ -97,18 +97,18 @@ def smallest_by_lobpcg(
             best = values[:k], S[:, :k].copy()
         if stuck or residuals[-1] <= tol:
             break
-        new = _orthonormal(levels.precondition(R), known, S[:, :held])
+        new = _basis_beside(levels.precondition(R), known, S[:, :held])
         full = held + new.shape[1]
         S[:, held:full], LS[:, held:full] = new, product(new)
         U = np.linalg.eigh(S[:, :full].T @ LS[:, :full])[1][:, :m]
         # The step, made orthogonal to the new vectors: the same combinations without the old ones.
-        U = np.hstack([U, _orthonormal(np.vstack([np.zeros((m, m)), U[m:]]), U)])
+        U = np.hstack([U, _basis_beside(np.vstack([np.zeros((m, m)), U[m:]]), U)])
         held = U.shape[1]
         S[:, :held], LS[:, :held] = S[:, :full] @ U, LS[:, :full] @ U
     return best
 
 
-def _orthonormal(V: np.ndarray, *against: np.ndarray) -> np.ndarray:
+def _basis_beside(V: np.ndarray, *against: np.ndarray) -> np.ndarray:
     """An orthonormal basis (n, ≤ k) of what vectors (n, k) add to orthonormal ones; less if they depend on these."""
     V = V / np.maximum(np.linalg.norm(V, axis=0), np.finfo(float).tiny)
     for _ in range(2):

@@ -124,11 +124,11 @@ def all_pairs(X: PointsLike, *, n_jobs: int | None = None) -> Any:
     """All pairs, as a full matrix."""
     points = as_points(X)
     if isinstance(points, Distances):
-        return points.pairs
+        return points.searched(n_jobs).pairs
     if points.on_gpu:
-        from .device_pairs import AllPairs as AllThere
+        from .device_pairs import AllPairsThere
 
-        return AllThere(*points.there)
+        return AllPairsThere(*points.there)
     X, unit = points.box, points.unit
     if X.shape[1] <= _FEATURES_FOR_DIFFERENCES:
         return AllPairs(X, unit, n_jobs)
@@ -283,36 +283,40 @@ def _of_either(sqdist: np.ndarray, columns: np.ndarray) -> sparse.csr_array:
     return sparse.csr_array((data, indices, ends.astype(index)), shape=(n, n))
 
 
-def nearest_neighbors(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Distances (N, k) to the k nearest other points, ascending, and which points they are (N, k).
+def nearest_neighbors(
+    X: PointsLike, n_neighbors: int, *, rows: np.ndarray | None = None, n_jobs: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Distances (n, k) to the k nearest other points, ascending, and which points they are (n, k), for all points or some.
 
     Points at the same distance are in an order that depends neither on the unit nor on the order of rows, except for copies,
     distances that were given, points on a GPU, faiss, and where more than 512 are as near as the last of the neighbors.
 
-    Exact, unless there are more than 50 000 points in more than 15 dimensions and faiss is installed: then distances are
-    exact, but a few neighbors may be missed.
+    Exact, unless those of all of more than 50 000 points in more than 15 dimensions are asked for and faiss is installed:
+    then distances are exact, but a few neighbors may be missed.
     """
     points = as_points(X)
     _check_neighbors(points, n_neighbors)
     if isinstance(points, Distances):
-        return points.nearest(n_neighbors, n_jobs=n_jobs)
+        return points.nearest(n_neighbors, rows=rows, n_jobs=n_jobs)
     if points.on_gpu:
         from .device_pairs import nearest_there
 
-        found = nearest_there(points, n_neighbors)
-        return points.there[1] * host_array(found[0]), host_array(found[1])
-    box, k = points.box, n_neighbors + 1
-    if box.shape[1] <= _FEATURES_FOR_TREE:
+        distances, columns = (host_array(found) for found in nearest_there(points, n_neighbors))
+        some = slice(None) if rows is None else rows
+        return points.there[1] * distances[some], columns[some]
+    everyone, (n, n_features) = rows is None, points.box.shape
+    if n_features <= _FEATURES_FOR_TREE:
         search = _nearest_by_tree
-    elif len(box) > _POINTS_FOR_FAISS and find_spec("faiss") is not None:
+    elif everyone and n > _POINTS_FOR_FAISS and find_spec("faiss") is not None:
         search = _nearest_by_faiss
     else:
         search = _nearest_by_brute_force
-    distances, columns = search(points, k, n_jobs)
+    rows = np.arange(n) if rows is None else rows
+    distances, columns = search(points, rows, n_neighbors + 1, n_jobs)
     # The point itself comes first, unless duplicates crowd it out: then the last of them goes.
-    own = columns == np.arange(len(box))[:, None]
+    own = columns == rows[:, None]
     own[~own.any(axis=1), -1] = True
-    return distances[~own].reshape(len(box), -1) * points.unit, columns[~own].reshape(len(box), -1)
+    return distances[~own].reshape(len(rows), -1) * points.unit, columns[~own].reshape(len(rows), -1)
 
 
 def _check_neighbors(points: Points, n_neighbors: Any) -> None:
@@ -335,22 +339,29 @@ def nearest_distances(X: PointsLike, n_neighbors: int, *, n_jobs: int | None = N
 
 
 def _by_groups(
-    nearest: Callable[[np.ndarray], _Found], order: np.ndarray, together: int, k: int, n_jobs: int | None
+    nearest: Callable[[np.ndarray, int], _Found],
+    rows: np.ndarray,
+    together: int,
+    k: int,
+    n_jobs: int | None,
+    order: np.ndarray | None = None,
 ) -> _Found:
-    """Distances and columns (N, k) from ``nearest(rows)`` of groups of rows, on threads."""
-    distances, columns = np.empty((len(order), k)), np.empty((len(order), k), dtype=np.int32)
-    groups = np.split(order, np.arange(together, len(order), together))
-    found = in_order(nearest, groups, n_jobs=n_jobs, label=f"{k - 1} nearest neighbors")
-    for rows, (some, which) in zip(groups, found, strict=True):
-        distances[rows], columns[rows] = some, which
+    """Distances and columns (n, k) from ``nearest(rows, k)`` of groups of rows in an order, on threads."""
+    distances, columns = np.empty((len(rows), k)), np.empty((len(rows), k), dtype=np.int32)
+    order = np.arange(len(rows)) if order is None else order
+    groups = np.split(order, np.arange(together, len(rows), together))
+    found = in_order(lambda group: nearest(rows[group], k), groups, n_jobs=n_jobs, label=f"{k - 1} nearest neighbors")
+    for group, (some, which) in zip(groups, found, strict=True):
+        distances[group], columns[group] = some, which
     return distances, columns
 
 
-def _nearest_by_tree(points: Points, k: int, n_jobs: int | None) -> _Found:
+def _nearest_by_tree(points: Points, rows: np.ndarray, k: int, n_jobs: int | None) -> _Found:
     X = points.box
     tree, ties = heard(cKDTree, X), _Ties(points, lambda rows, width: tree.query(X[rows], width))
     # Points that are close together use the same memory.
-    return _by_groups(lambda rows: ties.nearest(rows, k), tree.indices, _QUERIES, k, n_jobs)
+    near = np.argsort(np.argsort(tree.indices)[rows])
+    return _by_groups(ties.nearest, rows, _QUERIES, k, n_jobs, near)
 
 
 @dataclass(frozen=True)
@@ -424,7 +435,7 @@ def _in_exact_order(X: np.ndarray, rows: np.ndarray, candidates: np.ndarray) -> 
     return np.take_along_axis(exact, rank, axis=1), np.take_along_axis(candidates, rank, axis=1)
 
 
-def _nearest_by_faiss(points: Points, k: int, n_jobs: int | None) -> _Found:
+def _nearest_by_faiss(points: Points, rows: np.ndarray, k: int, n_jobs: int | None) -> _Found:
     """Nearest points among those of the nearest cells, in order of their exact distances."""
     import faiss
 
@@ -439,14 +450,12 @@ def _nearest_by_faiss(points: Points, k: int, n_jobs: int | None) -> _Found:
     heard(index.add, single)
     index.nprobe = max(1, n_cells // _SHARE_OF_CELLS)
     # faiss has threads of its own.
-    found = _by_groups(
-        lambda rows: _in_exact_order(X, rows, index.search(single[rows], k)[1]), np.arange(len(X)), _ROWS, k, 1
-    )
+    found = _by_groups(lambda some, k: _in_exact_order(X, some, index.search(single[some], k)[1]), rows, _ROWS, k, 1)
     faiss.omp_set_num_threads(before)
     return found
 
 
-def _nearest_by_brute_force(points: Points, k: int, n_jobs: int | None) -> _Found:
+def _nearest_by_brute_force(points: Points, rows: np.ndarray, k: int, n_jobs: int | None) -> _Found:
     """Nearest of all points, by one matrix product for a group of rows, or by differences where that would lose digits."""
     X = points.box
     squares = np.einsum("nr,nr->n", X, X)
@@ -461,8 +470,7 @@ def _nearest_by_brute_force(points: Points, k: int, n_jobs: int | None) -> _Foun
             candidates[unsure] = np.argpartition(exact, k - 1, axis=1)[:, :k]
         return _in_exact_order(X, rows, candidates)
 
-    ties, together = _Ties(points, nearest), max(1, _HELD // (8 * len(X)))
-    return _by_groups(lambda rows: ties.nearest(rows, k), np.arange(len(X)), together, k, n_jobs)
+    return _by_groups(_Ties(points, nearest).nearest, rows, max(1, _HELD // (8 * len(X))), k, n_jobs)
 
 
 def fitted_neighbors(neighbors: Any, X: Any) -> tuple[Any, Any]:

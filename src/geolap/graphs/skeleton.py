@@ -13,9 +13,9 @@ from ..engines import Engine, check_chunked, make_engine
 from ..engines.cost import graph_memory, neighbor_entries
 from ..laplacian import LocalScale
 from ..runtime.memory import require_memory
-from ..scale import resolve_scale
 from ..specification import FullSpec, GraphSpec
-from .neighbors import fitted_neighbors, nearest_pairs
+from .neighbors import all_pairs, fitted_neighbors, nearest_pairs
+from .scale import resolve_scale
 
 __all__ = ["Skeleton", "skeleton_of"]
 
@@ -71,7 +71,7 @@ def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) ->
     full = spec.filled()
     if is_chunked(points.given):
         check_chunked(full)
-    scale = resolve_scale(points, full.local_scale, random_state=random_state, n_jobs=full.n_jobs)
+    scale = resolve_scale(points, full, random_state=random_state)
     if full.neighbors is not None:
         features = points.features if isinstance(points, Distances) else points.host
         if features is None:
@@ -82,7 +82,8 @@ def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) ->
         distances, finder = fitted_neighbors(full.neighbors, features)
         return Skeleton(full, given_pairs(distances, len(points)), scale, finder)
     if full.n_neighbors is None:
-        return Skeleton(full, points.pairs if isinstance(points, Distances) and not points.whole else None, scale)
+        some = isinstance(points, Distances) and not points.whole
+        return Skeleton(full, all_pairs(points, n_jobs=full.n_jobs) if some else None, scale)
     if not points.on_gpu:
         require_memory(
             graph_memory(neighbor_entries(len(points), full.n_neighbors)),

@@ -8,16 +8,15 @@ Neither minimizes anything; their curves show how the answer would change with t
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
-from ..data.distances import Distances
 from ..data.multiplicity import copies_of, own_weight, quantile_of, weights_at
 from ..data.points import Points
+from ..graphs.neighbors import nearest_neighbors
 from ..runtime.memory import require_memory
-from ..runtime.threads import heard, in_order
+from ..runtime.threads import in_order
 from ..selection import Selection, Status
 from ..validation import check_choice, check_n_sample, check_number, check_random_state
 from .base import RivalRule
@@ -122,12 +121,7 @@ class NeighborDistance(RivalRule):
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
         k = min(self.n_neighbors, int(points.total) - 1)
         most = min(4 * k, int(points.total) - 1)
-        groups = np.array_split(sample, -(-len(sample) // _ROWS))
-        search = None
-        if not isinstance(points, Distances):
-            search = heard(NearestNeighbors(n_neighbors=_places(points, most)).fit, points.box)
-        found = in_order(lambda rows: _to_nearest(points, rows, most, search), groups, n_jobs=self.n_jobs, label="neighbors")
-        distances = np.concatenate(list(found)) * points.unit
+        distances = _to_nearest(points, sample, most, self.n_jobs)
         weights = weights_at(points.multiplicity, sample)
         mean = self.average == "mean"
         typical = np.average(distances, axis=0, weights=weights) if mean else quantile_of(distances, 0.5, weights)
@@ -149,25 +143,16 @@ def _of_pairs(points: Points, rows: np.ndarray, others: np.ndarray) -> tuple[np.
     return D[weights > 0], weights[weights > 0]
 
 
-def _places(points: Points, most: int) -> int:
-    """Places that hold a point and its nearest others."""
+def _to_nearest(points: Points, sample: np.ndarray, most: int, n_jobs: int | None) -> np.ndarray:
+    """Distances (n, most) from sampled points to their nearest others, copies counted."""
     m = points.multiplicity
-    return most + 1 if m is None else min(int(np.ceil((most + 1) / min(m.min(), 1.0))), len(points))
-
-
-def _to_nearest(points: Points, sample: np.ndarray, most: int, search: NearestNeighbors | None) -> np.ndarray:
-    """Distances (n, most) from sampled points to their nearest others, copies counted, in units of the points'."""
-    m, places = points.multiplicity, _places(points, most)
-    if search is not None:
-        distances, columns = search.kneighbors(points.box[sample])
-    else:
-        distances, columns = cast(Distances, points).nearest_of(sample, places - 1)
-        distances = np.column_stack([np.zeros(len(sample)), distances / points.unit])
-        columns = np.column_stack([sample, columns])
-    if m is None:  # the point itself is the first found, or ties with its duplicates for that place
-        return distances[:, 1:]
-    # The point itself is one of those at distance 0; the k-th of the others is at the place by which k are counted.
-    counted = np.cumsum(m[columns], axis=1) - own_weight(m, sample)
+    if m is None:
+        return nearest_neighbors(points, most, rows=sample, n_jobs=n_jobs)[0]
+    # Places that hold a point and its nearest others; the k-th of these is at the place by which k are counted.
+    places = min(int(np.ceil((most + 1) / min(m.min(), 1.0))), len(points))
+    distances, columns = nearest_neighbors(points, places - 1, rows=sample, n_jobs=n_jobs)
+    distances = np.column_stack([np.zeros(len(sample)), distances])
+    counted = np.cumsum(np.column_stack([m[sample], m[columns]]), axis=1) - own_weight(m, sample)
     at = (counted[:, :, None] < np.arange(1, most + 1) - 1e-9).sum(axis=1)
     return np.take_along_axis(distances, np.minimum(at, places - 1), axis=1)
 

@@ -22,9 +22,9 @@ from ..data.distances import points_of
 from ..data.multiplicity import standard_error
 from ..data.pairs import Pairs
 from ..data.points import Points
+from ..graphs.scale import resolve_scale
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..runtime.progress import Spoken, say
-from ..scale import resolve_scale
 from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine
 from ..selection import Selection, Status
 from ..specification import FullSpec, GraphSpec, same_setting
@@ -234,7 +234,7 @@ class _Trial:
             return skeleton_of(self.points, spec, random_state=self.seed)
         if spec.n_neighbors not in self._known:
             self._known[spec.n_neighbors] = skeleton_of(self.points, replace(spec, local_scale=None)).pairs
-        scale = resolve_scale(self.points, spec.local_scale, random_state=self.seed, n_jobs=spec.n_jobs)
+        scale = resolve_scale(self.points, spec, random_state=self.seed)
         return Skeleton(spec, self._known[spec.n_neighbors], scale)
 
 

@@ -20,9 +20,9 @@ from ...estimators.maps import LaplacianEigenmap
 from ...estimators.riemannian import dual_metric_of_map, indicatrices
 from ...forecasting import forecast
 from ...graphs.neighbors import nearest_distances
+from ...graphs.scale import neighbor_scale
 from ...runtime.progress import begin
 from ...runtime.threads import one_blas_thread
-from ...scale import neighbor_scale
 from ...selection import Selection, Verdict
 from ..coloring import Coloring, relative_coloring
 

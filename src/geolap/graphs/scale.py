@@ -23,20 +23,20 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from .consistency import Consistency
-from .data.distances import Metric, points_of
-from .data.multiplicity import weights_at
-from .data.points import as_points, host_array
-from .engines import make_engine
-from .graphs.neighbors import nearest_neighbors
-from .laplacian import LocalScale
-from .least_distortion import least_distortion
-from .runtime.threads import thread_count
-from .search import Curve, choose, minima_of
-from .search_range import locality_bound
-from .sentences import Sentence, refusal
-from .specification import GraphSpec
-from .validation import check_choice, check_n_sample, check_number, check_random_state
+from ..consistency import Consistency
+from ..data.distances import Metric, points_of
+from ..data.multiplicity import weights_at
+from ..data.points import Points, host_array
+from ..engines import make_engine
+from ..laplacian import LocalScale
+from ..least_distortion import least_distortion
+from ..runtime.threads import thread_count
+from ..search import Curve, choose, minima_of
+from ..search_range import locality_bound
+from ..sentences import Sentence, refusal
+from ..specification import FullSpec, GraphSpec
+from ..validation import check_choice, check_n_sample, check_number, check_random_state
+from .neighbors import nearest_neighbors
 
 __all__ = ["neighbor_scale", "regional_scale", "resolve_scale"]
 
@@ -99,6 +99,9 @@ def regional_scale(
     n_sample: int | None = 1000,
     intrinsic_dim: float | None = None,
     metric: Metric = "euclidean",
+    renormalization: float = 1.0,
+    exact: bool = False,
+    engine: str = "auto",
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> LocalScale:
@@ -116,6 +119,9 @@ def regional_scale(
     intrinsic_dim : float, optional
         d, the dimension of the manifold; estimated from distances to neighbors by default.
     metric : str or callable, default "euclidean"
+    renormalization : float, default 1.0
+    exact : bool, default False
+    engine : {"auto", "tiled", "dense", "device", "cells"}, default "auto"
         As for `geolap.distortion`.
     random_state : int, RandomState or None
         Chooses the evaluation points.
@@ -144,7 +150,8 @@ def regional_scale(
         )
     random_state = check_random_state(random_state)
     sample = check_n_sample(n_sample, len(points), random_state)
-    problem = Consistency(make_engine(points, GraphSpec(n_jobs=n_jobs)), sample)
+    spec = GraphSpec(renormalization=renormalization, exact=exact, engine=engine, n_jobs=n_jobs)
+    problem = Consistency(make_engine(points, spec), sample, renormalization=renormalization)
     selection = least_distortion(problem, points.total, max_share=_MAX_SHARE, random_state=random_state)
     values, effective = selection.details["per_point"], selection.details["effective_neighbors"]
     some = points.box[sample]
@@ -183,16 +190,23 @@ def _dimension(distances: np.ndarray) -> float:
     return float(1.0 / max(logs.mean(), 1e-3))
 
 
-def resolve_scale(X: Any, local_scale: Any, *, random_state: Any = None, n_jobs: int | None = None) -> LocalScale | None:
+def resolve_scale(points: Points, spec: FullSpec, *, random_state: Any = None) -> LocalScale | None:
     """Scales from what is accepted as ``local_scale``: a number of neighbors, "regional", or scales; None stays None."""
+    local_scale = spec.local_scale
     if local_scale is None:
         return None
-    points = as_points(X)
     if isinstance(local_scale, str) and local_scale == "regional":
-        return regional_scale(points, random_state=random_state, n_jobs=n_jobs)
+        return regional_scale(
+            points,
+            renormalization=spec.renormalization,
+            exact=spec.exact,
+            engine=spec.engine,
+            random_state=random_state,
+            n_jobs=spec.n_jobs,
+        )
     if isinstance(local_scale, Integral) and not isinstance(local_scale, bool):
         check_number("local_scale", int(local_scale), low=1, high=len(points) - 1)
-        return neighbor_scale(points, int(local_scale), n_jobs=n_jobs)
+        return neighbor_scale(points, int(local_scale), n_jobs=spec.n_jobs)
     if not isinstance(local_scale, LocalScale):
         raise (ValueError if isinstance(local_scale, str) else TypeError)(
             Sentence(
