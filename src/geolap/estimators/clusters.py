@@ -193,7 +193,7 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     def _check_number(self, n_different: int) -> None:
         if self.n_clusters is not None and self.n_clusters > n_different:
             raise refusal(
-                "{n_clusters} must be at most the number of different points; {given} was given for {n}: lower it.",
+                "{n_clusters} must be at most the number of distinct points; {given} was given for {n}: lower it.",
                 given=self.n_clusters,
                 n=n_different,
             )
