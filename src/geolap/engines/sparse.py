@@ -115,7 +115,8 @@ class SparseEngine(ExactEngine):
                 return self._metrics_by_products(sample[group], steps, density, dim, scratch)
             return LocalMetrics.joined([self._metrics_at(i, steps, density, dim, scratch) for i in sample[group]], axis=0)
 
-        numbers = len(bandwidths) * _FEW_STORED * (1 if self._X is None else self._X.shape[1])
+        r = 1 if self._X is None else self._X.shape[1]
+        numbers = _FEW_STORED * max(len(bandwidths) * min(r, _FEW_STORED), r)
         kinds = (
             (np.flatnonzero(few), max(1, min(_GROUP_OF_FEW, _HELD // numbers))),
             (np.flatnonzero(together), _GROUP_BY_PRODUCTS),
@@ -136,6 +137,8 @@ class SparseEngine(ExactEngine):
         own = m[j] * (stored & here)
         at_center, density_here = own.sum(axis=1), np.einsum("ck,ckm->mc", own, density[j])
         A, sqdist = X[j] - X[group, None], np.where(stored & ~here, S.data[place], np.inf)
+        if A.shape[2] > A.shape[1]:  # the same points in the span of their own
+            A = np.linalg.qr(A.mT, mode="r").mT
         W = np.stack([gaussian(sqdist, eps, cutoff=self._cutoff) for eps in epsilons])
         W2 = np.square(W) * m[j]
         W *= m[j]
