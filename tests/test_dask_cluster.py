@@ -179,6 +179,7 @@ def test_a_restarted_cluster_is_a_sentence_or_changes_nothing(cluster, expected)
             np.testing.assert_allclose(answer(chunked(slow)), expected, rtol=1e-8)
         except RuntimeError as error:
             assert "A cluster must stay alive until the work is done" in str(error)  # noqa: PT017
+    cluster.cluster.scale(2)  # the cluster may have closed a nanny while its worker restarted
     cluster.wait_for_workers(1, timeout=60)
     np.testing.assert_allclose(answer(chunked()), expected, rtol=1e-8)
 

@@ -56,18 +56,21 @@ class ChunkedEngine:
     directions_at_once = 1
     multiplicity: np.ndarray | None = None
 
-    def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, seed: int = 0) -> None:
+    def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, seed: int = 0, fewest_rows: int = 1) -> None:
+        given = np.cumsum([0, *X.chunks[0]])
+        X = _with_rows(X, fewest_rows)
         self._chunks = X.to_delayed().ravel()
         self._ends = np.cumsum([0, *X.chunks[0]])
         self._shape, self._cutoff, self._seed = X.shape, cutoff, seed
         self.estimates = not exact
         self._center, self._unit = np.zeros(X.shape[1]), 1.0  # until they are known
         found = self._of_chunks(_extent, "first look")
-        if not all(finite for *_, finite in found):
-            k = [finite for *_, finite in found].index(False)
+        bad = [first + row for first, (*_, row) in zip(self._ends[:-1], found, strict=True) if row is not None]
+        if bad:
+            k = int(np.searchsorted(given, bad[0], side="right"))
             raise ValueError(
-                f"Points must be finite; rows {self._ends[k]} to {self._ends[k + 1] - 1} contain NaN or inf: remove these "
-                "rows or fill them in."
+                f"Points must be finite; rows {given[k - 1]} to {given[k] - 1} contain NaN or inf: remove these rows or "
+                "fill them in."
             )
         low, high = np.min([f[0] for f in found], axis=0), np.max([f[1] for f in found], axis=0)
         self._center = np.average([f[2] for f in found], axis=0, weights=np.diff(self._ends))
@@ -254,13 +257,25 @@ def _points(chunk: np.ndarray, frame: _Frame) -> np.ndarray:
     return (np.asarray(chunk, dtype=np.float64) - center) / unit
 
 
-def _extent(chunk: np.ndarray, _: _Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]:
-    """Minimum, maximum, mean and sum of squared deviations, and whether all values are finite."""
+def _with_rows(X: Any, fewest: int) -> Any:
+    """The array with neighboring chunks merged until each has so many rows: tasks grow with pairs of chunks."""
+    merged = [0]
+    for rows in X.chunks[0]:
+        if merged[-1] < fewest:
+            merged[-1] += rows
+        else:
+            merged.append(rows)
+    return X if len(merged) == len(X.chunks[0]) else X.rechunk({0: tuple(merged)})
+
+
+def _extent(chunk: np.ndarray, _: _Frame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int | None]:
+    """Minimum, maximum, mean and sum of squared deviations, and the first row that is not finite."""
     A = np.asarray(chunk, dtype=np.float64)
-    if not np.isfinite(A).all():
-        return A[0], A[0], A[0], A[0], False
+    finite = np.isfinite(A).all(axis=1)
+    if not finite.all():
+        return A[0], A[0], A[0], A[0], int(finite.argmin())
     mean = A.mean(axis=0)
-    return A.min(axis=0), A.max(axis=0), mean, np.square(A - mean).sum(axis=0), True
+    return A.min(axis=0), A.max(axis=0), mean, np.square(A - mean).sum(axis=0), None
 
 
 def _take(chunk: np.ndarray, frame: _Frame, rows: np.ndarray) -> np.ndarray:

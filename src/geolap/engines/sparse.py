@@ -138,7 +138,7 @@ class SparseEngine(ExactEngine):
         at_center, density_here = own.sum(axis=1), np.einsum("ck,ckm->mc", own, density[j])
         A, sqdist = X[j] - X[group, None], np.where(stored & ~here, S.data[place], np.inf)
         if A.shape[2] > A.shape[1]:  # the same points in the span of their own
-            A = np.linalg.qr(A.mT, mode="r").mT
+            A = np.swapaxes(np.asarray(np.linalg.qr(A.mT, mode="r")), 1, 2)
         W = np.stack([gaussian(sqdist, eps, cutoff=self._cutoff) for eps in epsilons])
         W2 = np.square(W) * m[j]
         W *= m[j]
