@@ -166,5 +166,5 @@ def test_mistakes_are_answered_with_a_sentence(cells, call, sentence):
 
 
 def test_an_unknown_parameter_is_named(cells):
-    with pytest.raises(TypeError, match="n_comps was given: leave it out"):
+    with pytest.raises(TypeError, match="n_comps was given: remove it"):
         geolap.anndata.embed(cells, n_comps=3)

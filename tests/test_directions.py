@@ -156,7 +156,7 @@ def test_what_has_no_tangent_planes_is_not_resolved(make):
     assert selection.verdict is Verdict.NEAREST_NEIGHBORS
     assert not selection.trusted
     assert selection.neighborhoods.dimension is None
-    assert "cannot be told" in selection.explain()
+    assert "cannot be determined" in selection.explain()
 
 
 def test_remarks_on_the_data_are_among_the_reasons():
