@@ -53,18 +53,19 @@ def test_a_glance_shows_the_rows_of_powers_of_the_transition_matrix():
     X = make_sphere(300, random_state=0).data
     graph, starts = kernel_graph(all_pairs(X), 0.4, self_weights=False), np.arange(64)
     P = graph.transition()
-    with calibrate._walk_on(graph, Points(X), None) as walk:
+    with calibrate._walk_on(graph, Points(X), None, None) as walk:
         assert walk.glances
-        for rows, rtol in ((walk.glance(starts, 4), 1e-5), (walk.rows(starts, 4), 1e-11)):
-            for t, R in enumerate(rows, start=1):
-                np.testing.assert_allclose(R, np.linalg.matrix_power(P, t)[starts], rtol=rtol, atol=1e-25)
+        for rows, rtol, share in ((walk.glance(starts, 4), 1e-5, 1e-7), (walk.rows(starts, 4), 1e-11, 0.0)):
+            for t, R in enumerate(rows, start=1):  # at a glance, what is less than rounding beside others is not there
+                expected = np.linalg.matrix_power(P, t)[starts]
+                np.testing.assert_allclose(R, expected, rtol=rtol, atol=1e-25 + share * expected.max())
 
 
 def test_noise_is_measured_in_double_precision():
     X = make_sphere(500, noise=0.1, noise_dims=10, random_state=0).data
     graph, rates = kernel_graph(all_pairs(X), 0.4, self_weights=False), []
     for glances in (True, False):
-        with calibrate._walk_on(graph, Points(X), None) as walk:
+        with calibrate._walk_on(graph, Points(X), None, None) as walk:
             walk.glances = glances
             rates.append(calibrate._measured(walk, np.arange(500), None, 11).rates)
     np.testing.assert_allclose(rates[0], rates[1], rtol=1e-10)

@@ -26,6 +26,7 @@ from ..graphs.extension import Extension, extend
 from ..graphs.graph import KernelGraph
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..graphs.spectrum import graph_components
+from ..graphs.strips import Strips
 from ..runtime.progress import Spoken, say
 from ..selection import Selection, Status, UnresolvedWarning, Verdict
 from ..selectors import METHODS, BandwidthSelector, resolve_bandwidth
@@ -289,12 +290,12 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
         )
         return built
 
-    def _calibrated(self, built: BuiltGraph, data: Points) -> BuiltGraph:
-        """The same graph, calibrated if it is to be."""
+    def _calibrated(self, built: BuiltGraph, data: Points, strips: Strips | None = None) -> BuiltGraph:
+        """The same graph, calibrated if it is to be; ``strips`` are those of a full one, if known."""
         if not self.calibrate:
             return built
         with _told_in_words(data):
-            return replace(built, kernel=calibrated(built.kernel, carriers(data, built), n_jobs=self.n_jobs))
+            return replace(built, kernel=calibrated(built.kernel, carriers(data, built), strips=strips, n_jobs=self.n_jobs))
 
     def _raw(self, data: Points, y: Any, *, n_landmarks: int | None, always: np.ndarray | None) -> BuiltGraph:
         spec, by_landmarks = self._spec(data), n_landmarks is not None or is_chunked(data.given)

@@ -21,6 +21,7 @@ from ..graphs.build import BuiltGraph, build_graph
 from ..graphs.entropy import spectral_entropy
 from ..graphs.graph import KernelGraph
 from ..graphs.spectrum import SOLVERS, Spectrum, graph_components, smooth_spectrum, with_signs
+from ..graphs.strips import Strips, strips_of
 from ..runtime.threads import beside, one_blas_thread
 from ..selection import UnresolvedWarning
 from ..selectors import BandwidthSelector
@@ -182,8 +183,12 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         """The graph, calibrated if it is to be, and its coordinates."""
         data.engines.clear()  # what chose ε holds several times the points
         alone = on_device(graph.points) or graph.kernel.n_points > _MOST_BESIDE
-        with one_blas_thread, beside(self._calibrated, graph, data, n_jobs=1 if alone else self.n_jobs) as calibrated:
-            found = self._spectrum(graph)
+        strips = strips_of(graph.kernel, n_jobs=self.n_jobs) if self.calibrate and graph.kernel.is_full else None
+        with (
+            one_blas_thread,
+            beside(self._calibrated, graph, data, strips, n_jobs=1 if alone else self.n_jobs) as calibrated,
+        ):
+            found = self._spectrum(graph, strips)
             return calibrated(), found
 
     def _about_outliers(self, built: BuiltGraph, spectrum: Spectrum, data: Points) -> bool:
@@ -203,18 +208,18 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         joined = build_graph(data, skeleton, _WIDE * longest, random_state=self.random_state)
         return replace(joined, selection=built.selection, metric=built.metric, dropped_weight=None)
 
-    def _spectrum(self, built: BuiltGraph) -> _Found:
+    def _spectrum(self, built: BuiltGraph, strips: Strips | None) -> _Found:
         """The constant eigenvector and those that are coordinates, which these are, and how they were chosen."""
         graph, components = built.kernel, graph_components(built.kernel)
         if isinstance(self.n_components, str):  # "auto"
-            return self._independent(built, components)
+            return self._independent(built, components, strips)
         if self.n_components >= graph.n_points:
             raise refusal(
                 "{n_components} must be less than the number of points; {given} was given for {n} points: lower it.",
                 given=self.n_components,
                 n=graph.n_points,
             )
-        spectrum = self._smoothest(built, self.n_components, components)
+        spectrum = self._smoothest(built, self.n_components, components, strips)
         if spectrum.n_components > 1 and self.disconnected != "separate" and built.has_coordinates:
             spectrum = _by_place(spectrum, host_array(built.points))
         return spectrum, np.arange(self.n_components), None
@@ -229,7 +234,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             raise ValueError(message)
         warn_caller(message)
 
-    def _smoothest(self, built: BuiltGraph, k: int, components: np.ndarray) -> Spectrum:
+    def _smoothest(self, built: BuiltGraph, k: int, components: np.ndarray, strips: Strips | None) -> Spectrum:
         """The constant eigenvector and the k smoothest others."""
         return smooth_spectrum(
             built.kernel,
@@ -238,10 +243,11 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             separate=self.disconnected == "separate",
             components=components,
             solver=self.eigen_solver,
+            strips=strips,
             n_jobs=self.n_jobs,
         )
 
-    def _independent(self, built: BuiltGraph, components: np.ndarray) -> _Found:
+    def _independent(self, built: BuiltGraph, components: np.ndarray, strips: Strips | None) -> _Found:
         """The coordinates that span the data, out of enough candidates."""
         graph, told = built.kernel, known_dimension(built.selection)
         separate, n_components = self.disconnected == "separate", int(components.max()) + 1
@@ -254,7 +260,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             )
         for m in _CANDIDATES:
             k = min(m if separate else m + n_components - 1, graph.n_points - 1)
-            spectrum = self._smoothest(built, k, components)
+            spectrum = self._smoothest(built, k, components, strips)
             choice = Choice(spectrum.vectors[:, 1:], graph, components)
             if told is None or choice.dimension()[0] >= told or k < m:
                 break

@@ -6,7 +6,7 @@ x_i takes the time ε²ρ_i²/4, so displacements are divided by the time that p
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +18,9 @@ from ..data.points import Points
 from ..local_pca import largest_gap, vote
 from ..runtime.threads import in_order, one_blas_thread, thread_count
 from .graph import KernelGraph
-from .host_walk import HostWalk
+from .host_walk import HostWalk, allows_single_precision
 from .spectrum import product
+from .strips import Strips, strips_of
 from .walk import MOST_STARTS, TINY, Walk
 
 __all__ = ["calibrated"]
@@ -43,14 +44,16 @@ _LOCAL = 0.4
 _SAME_PLACE = 1e-15
 
 
-def calibrated(graph: KernelGraph, points: Points, *, n_jobs: int | None = None) -> KernelGraph:
-    """The graph with its calibration, by which its Laplacian is divided."""
+def calibrated(
+    graph: KernelGraph, points: Points, *, strips: Strips | None = None, n_jobs: int | None = None
+) -> KernelGraph:
+    """The graph with its calibration, by which its Laplacian is divided; ``strips`` are those of a full one, if known."""
     # A point whose density weight vanishes beside the others is one that no walk returns from.
     alone = np.maximum(graph.weights.diagonal() * graph.density, TINY)
     joined = np.flatnonzero((graph.density > 0) & (graph.density_sums > alone))
     if not points.whole or len(joined) < 3:
         return replace(graph, calibration=_untold(0.0))
-    with _walk_on(graph, points, n_jobs) as walk:
+    with _walk_on(graph, points, strips, n_jobs) as walk:
         n_values = min(_MOST_DIRECTIONS, points.shape[1]) + 1
         return replace(graph, calibration=_measured(walk, joined, graph.multiplicity, n_values))
 
@@ -108,12 +111,16 @@ def _untold(share: float, error: float = float("nan")) -> Calibration:
 
 
 @contextmanager
-def _walk_on(graph: KernelGraph, points: Points, n_jobs: int | None) -> Iterator[Walk]:
+def _walk_on(graph: KernelGraph, points: Points, strips: Strips | None, n_jobs: int | None) -> Iterator[Walk]:
     """The walk on a graph, where its weights are."""
     if isinstance(graph.weights, np.ndarray) or sparse.issparse(graph.weights):
         # Threads of BLAS wait for one another wherever the machine has other work.
-        with one_blas_thread, product(graph.weights, n_jobs) as times:
-            yield HostWalk(graph, points, times, thread_count(n_jobs))
+        with one_blas_thread, ExitStack() as stack:
+            times, roughly = stack.enter_context(product(graph.weights, n_jobs)), None
+            if allows_single_precision(graph):
+                strips = strips or strips_of(graph, n_jobs=n_jobs)
+                roughly = stack.enter_context(strips.product(n_jobs))
+            yield HostWalk(graph, points, times, roughly, thread_count(n_jobs))
         return
     from .device_walk import DeviceWalk
 

@@ -83,6 +83,11 @@ class KernelGraph:
         return len(self.degrees)
 
     @property
+    def is_full(self) -> bool:
+        """Whether W is a full matrix in the memory of the host."""
+        return isinstance(self.weights, np.ndarray)
+
+    @property
     def bandwidths(self) -> np.ndarray:
         """ε(x_i), one for each point."""
         return self.bandwidth * (np.ones(self.n_points) if self.scale is None else self.scale.rho)

@@ -12,10 +12,9 @@ from ..data.points import Points, in_unit
 from ..laplacian import Matrix, row_entries, scaled_rows
 from ..runtime.caching import cached_property
 from .graph import KernelGraph
-from .spectrum import product, single_precision
 from .walk import MOST_SPANNING, NO_STEP, ROUNDING, TINY, Displacements, affords_moments, inverse_sums
 
-__all__ = ["HostWalk"]
+__all__ = ["HostWalk", "allows_single_precision"]
 
 _Product = Callable[[np.ndarray], np.ndarray]
 
@@ -23,27 +22,38 @@ _Product = Callable[[np.ndarray], np.ndarray]
 _MOST_ENTRIES, _MANY_EDGES, _WALKERS = 2e6, 25, 2000
 # Rows of P^t that reach more than this share of all points are stored in full.
 _FULL = 0.2
-# Weights of a full graph are held in single precision where no sum of them is below the inverse of this.
-_LARGEST_INVERSE = 1e10
+# A full graph is worked on in single precision where √d' spans no more than this.
+_WIDEST = 1e5
+# Probabilities below this share of the largest change no digit there, and tiny numbers are slow.
+_NO_DIGIT = 1e-8
 # In no more features than this, moments of the second order are found for all starts at once.
 _FEW_FEATURES = 24
 
 
-class HostWalk:
-    """The walk P on a graph, from some of its points; ``times`` is the product of its weights with (N, k)."""
+def allows_single_precision(graph: KernelGraph) -> bool:
+    """Whether products in single precision tell where the walk goes."""
+    if not isinstance(graph.weights, np.ndarray) or graph.weights.dtype != float or graph.multiplicity is not None:
+        return False
+    sums = graph.density * graph.density_sums
+    return bool(sums.max() < _WIDEST**2 * sums.min(where=sums > 0, initial=np.inf))
 
-    def __init__(self, graph: KernelGraph, points: Points, times: _Product, threads: int) -> None:
+
+class HostWalk:
+    """The walk P on a graph, from some of its points.
+
+    ``times`` is the product of its weights with (N, k), ``roughly`` that of A in single precision (`geolap.graphs.strips`).
+    """
+
+    def __init__(self, graph: KernelGraph, points: Points, times: _Product, roughly: _Product | None, threads: int) -> None:
         self.is_sparse: bool = sparse.issparse(graph.weights)
-        self._graph, self._points, self._X, self._times = graph, points, points.box, times
+        self._graph, self._points, self._X = graph, points, points.box
+        self._times, self._roughly = times, roughly
         self.threads = threads
         self.eps = in_unit([graph.bandwidth], points.unit)[0]
         self._rho2 = None if graph.scale is None else graph.scale.rho**2
         self._known: list[tuple[Matrix, tuple[np.ndarray, np.ndarray]]] = []
-        self._inverse = inverse_sums(graph)
+        self._inverse, self.glances = inverse_sums(graph), roughly is not None
         W: Any = graph.weights
-        # In single precision where its range allows it, and it is not the precision of the graph.
-        wide = graph.multiplicity is not None or self._inverse.max() > _LARGEST_INVERSE
-        self.glances = isinstance(W, np.ndarray) and W.dtype == float and not wide
         self.by_walkers = self.is_sparse and W.nnz > max(_MOST_ENTRIES, _MANY_EDGES * graph.n_points)
         # Squares of displacements from sums over coordinates: for all points at the price of some.
         few = affords_moments(self._X.shape[1], self.eps)
@@ -58,10 +68,16 @@ class HostWalk:
 
     def glance(self, starts: np.ndarray, steps: int) -> list[Matrix]:
         """The same for directions alone, which need no more than single precision: rows are sums of positive terms."""
-        if not self.glances:
+        if not self.glances or self._roughly is None:
             return self.rows(starts, steps)
-        with product(single_precision(self._graph.weights), self.threads) as times:
-            return self._continued([self._one(starts)], steps, lambda V: times(V.astype(np.float32)))
+        root: np.ndarray = np.sqrt(self._graph.density * self._graph.density_sums)
+        root /= root.max()
+        inverse, rows = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0), [self._one(starts)]
+        while len(rows) < steps:
+            V = (rows[-1] * inverse).T
+            V[_NO_DIGIT * V.max(axis=0) > V] = 0.0
+            rows.append(self._roughly(V).T * root)
+        return rows
 
     def _one(self, starts: np.ndarray) -> Matrix:
         """Rows of P."""

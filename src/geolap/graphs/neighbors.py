@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -76,7 +76,6 @@ class AllPairs:
     unit: float
     n_jobs: int | None = None
     rho: np.ndarray | None = None
-    order: ClassVar[None] = None  # that of a k-d tree is of no use to a full matrix
 
     @property
     def n_points(self) -> int:
@@ -90,6 +89,11 @@ class AllPairs:
     def host(self) -> Pairs:
         """The same with distances that are stored, for weights at several bandwidths."""
         return Pairs(self._filled(lambda sqdist: sqdist, float), self.unit)
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The points in the order of a k-d tree."""
+        return tree_order(self.X)
 
     def scaled(self, rho: np.ndarray) -> "AllPairs":
         """Distances over √(ρ_i ρ_j)."""

@@ -34,6 +34,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, reve
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from ..laplacian import Matrix, scaled, shifted, submatrix
+from ..runtime.caching import cached_property
 from ..runtime.progress import say
 from ..runtime.threads import checkpoint, heard, one_blas_thread, thread_count
 from ..sentences import Sentence
@@ -41,6 +42,7 @@ from ..validation import check_choice
 from .graph import KernelGraph, order_of
 from .lapack import largest_of_full
 from .multigrid import has_multigrid, levels_by_cells, levels_by_multigrid, smallest_by_lobpcg
+from .strips import Strips, strips_of
 
 __all__ = [
     "SOLVERS",
@@ -48,7 +50,6 @@ __all__ = [
     "graph_components",
     "largest_eigenpairs",
     "product",
-    "single_precision",
     "smooth_spectrum",
     "with_signs",
 ]
@@ -79,13 +80,12 @@ _FACTORIZED = 10_000
 # A factorization is quick if the square of its entries over the number of points, about its operations, is not above this;
 # parts of a quarter of the points within these limits, and of half as many, tell.
 _MOST_FILL_WORK, _PILOT = 4e9, (1000, 4000)
-# Vectors of a block, at least and at most, and blocks that hold as many vectors as are wanted; blocks at most, and those
-# before convergence is first looked for, beyond the vectors that are wanted.
+# Vectors of a block, at least and at most, and blocks that hold as many vectors as are wanted; blocks at most, those before
+# convergence is first looked for, beyond the vectors that are wanted, and how many times as many there is room for at first.
 _BLOCK, _BLOCKS_OF_WANTED = (12, 48), 8
-_MOST_BLOCKS, _FIRST_LOOK = 120, 4
-# What block Lanczos in single precision aims at, and corrections of it at most; the largest scale of rows, and its inverse
-# the smallest, and the least weight of a matrix in single precision.
-_WANTED_OF_SINGLE, _CORRECTIONS, _LARGEST_SCALE, _LEAST_WEIGHT = 2e-6, 20, 1e10, 1e-30
+_MOST_BLOCKS, _FIRST_LOOK, _ROOM = 120, 4, 5
+# What block Lanczos in single precision aims at, and corrections of it at most.
+_WANTED_OF_SINGLE, _CORRECTIONS = 2e-6, 20
 # The least that a residual outside of a Krylov space is divided by.
 _LEAST_GAP = 0.1
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
@@ -142,18 +142,19 @@ def smooth_spectrum(
     separate: bool = False,
     components: np.ndarray | None = None,
     solver: str = "auto",
+    strips: Strips | None = None,
     n_jobs: int | None = None,
 ) -> Spectrum:
     """The k smallest eigenpairs of −L.
 
-    ``components`` are those of the graph, if known.  ``markov`` takes those of I − P instead, which differ from −L when
-    scales vary.  ``solver`` is one of `SOLVERS`.  ``separate`` finds k of every component, each point having the vectors of
-    its own component (N, k), with eigenvalues (C, k); a component of fewer points has zeros, and NaN as eigenvalues, for
-    those that do not exist.
+    ``components`` are those of the graph, if known, ``strips`` those of a full one.  ``markov`` takes those of I − P
+    instead, which differ from −L when scales vary.  ``solver`` is one of `SOLVERS`.  ``separate`` finds k of every
+    component, each point having the vectors of its own component (N, k), with eigenvalues (C, k); a component of fewer
+    points has zeros, and NaN as eigenvalues, for those that do not exist.
     """
     start = time.perf_counter()
     rho = np.ones(graph.n_points) if markov or graph.scale is None else graph.scale.rho
-    B, top = _shifted(graph, rho)
+    B, top = _shifted(graph, rho, strips)
     components = graph_components(graph) if components is None else components
     mass = rho**2 * graph.renormalized_degrees
     mass = np.where(mass > 0, mass, mass.max() or 1.0)  # an isolated point represents itself
@@ -179,35 +180,47 @@ def smooth_spectrum(
 
 @dataclass(frozen=True)
 class _Scaled:
-    """diag(s) W diag(s) + diag(t) of a full matrix W, which is not formed."""
+    """diag(1/ρ) A diag(1/ρ) + diag(t) of a full graph, in which A = diag(s) W diag(s) is not formed."""
 
-    W: np.ndarray
-    s: np.ndarray
+    graph: KernelGraph
+    rho: np.ndarray
     t: np.ndarray
+    strips: Strips | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.W.shape
+        return len(self.t), len(self.t)
 
-    def part(self, rows: np.ndarray | slice) -> "_Scaled":
-        return _Scaled(self.W[rows][:, rows], self.s[rows], self.t[rows])
+    @cached_property
+    def s(self) -> np.ndarray:
+        return self.graph.symmetric_root / self.rho
+
+    def part(self, rows: np.ndarray) -> "_Scaled":
+        return _Scaled(self.graph.restricted(rows), self.rho[rows], self.t[rows])
 
     def full(self) -> np.ndarray:
-        B = self.s[:, None] * self.W * self.s
+        B = self.s[:, None] * self.graph.weights * self.s
         B[np.diag_indices_from(B)] += self.t
         return B
+
+    @contextmanager
+    def roughly(self, n_jobs: int | None) -> Iterator["_Product"]:
+        """The product with (n, k) in single precision."""
+        over, t = (1.0 / self.rho)[:, None].astype(np.float32), self.t[:, None].astype(np.float32)
+        with (self.strips or strips_of(self.graph, n_jobs=n_jobs)).product(n_jobs) as times:
+            yield lambda V: over * times(over * V) + t * V
 
 
 # What eigenvectors are found of.
 _Symmetric = Matrix | _Scaled
 
 
-def _shifted(graph: KernelGraph, rho: np.ndarray) -> tuple[_Symmetric, float]:
+def _shifted(graph: KernelGraph, rho: np.ndarray, strips: Strips | None) -> tuple[_Symmetric, float]:
     """B = c I − M and c."""
     even, top = bool(np.all(rho == 1.0)), float((rho**-2.0).max())
     shift = np.zeros(len(rho)) if even else top - rho**-2.0 * (graph.degrees > 0)
     if isinstance(graph.weights, np.ndarray):
-        return _Scaled(np.asarray(graph.weights, dtype=float), graph.symmetric_root / rho, shift), top
+        return _Scaled(graph, rho, shift, strips), top
     A = graph.symmetric()
     if even:
         return A, 1.0
@@ -300,6 +313,7 @@ def _component(
     if k == 1:
         return np.array([top]), constant, 0.0
     if len(constant) < B.shape[0]:
+        assert isinstance(rows, np.ndarray)
         B = B.part(rows) if isinstance(B, _Scaled) else submatrix(B, rows)
         order = order_of(order, rows)
     settings: dict[str, Any] = {"top": top, "solver": solver, "order": order, "n_jobs": n_jobs}
@@ -391,28 +405,17 @@ def _of_full(
 ) -> _Eigenpairs | None:
     """Largest eigenpairs of a full matrix; None if they do not converge.
 
-    Most of the way in single precision, where its range allows it: products take half the time.
+    Most of the way in single precision, over strips: products take a fraction of the time.
     """
     n = B.shape[0]
-    if isinstance(B, _Scaled) and B.s.max() < _LARGEST_SCALE and B.s.min(where=B.s > 0, initial=1.0) > 1.0 / _LARGEST_SCALE:
-        single = _Scaled(single_precision(B.W), B.s.astype(np.float32), B.t.astype(np.float32))
-        with product(single, n_jobs) as roughly:
+    if isinstance(B, _Scaled):
+        with B.roughly(n_jobs) as roughly:
             space = _block_lanczos(roughly, n, k, known, top, wanted=_WANTED_OF_SINGLE, dtype=np.float32)
         found = None if space is None else _refined(times, space, k, known, top, B.t)
         if found is not None:
             return found
     space = _block_lanczos(times, n, k, known, top)
     return None if space is None else space.largest(k)
-
-
-def single_precision(W: np.ndarray) -> np.ndarray:
-    """Weights in single precision, those below 1e-30 zero: numbers near the end of its range are slow."""
-    single = np.empty(W.shape, dtype=np.float32)
-    for start in range(0, len(W), _ROWS_AT_ONCE):
-        part = single[start : start + _ROWS_AT_ONCE]
-        np.copyto(part, W[start : start + _ROWS_AT_ONCE], casting="same_kind")
-        part *= part > _LEAST_WEIGHT
-    return single
 
 
 def _in_full(B: _Symmetric) -> np.ndarray:
@@ -492,15 +495,13 @@ def product(B: _Symmetric, n_jobs: int | None) -> Iterator[_Product]:
         with ThreadPoolExecutor(threads) as pool:
             yield lambda V: np.concatenate(list(pool.map(lambda part: part @ V, rows))) if len(rows) > 1 else rows[0] @ V
         return
-    W, s, t = (B.W, B.s, B.t) if isinstance(B, _Scaled) else (B, 1.0, 0.0)
-    # W is symmetric: BLAS is faster from the left in single precision, and from the right in double.
-    left = W.dtype == np.float32
-    parts = np.array_split(W, _PARTS, axis=int(left))
+    W, s, t = (B.graph.weights, B.s, B.t) if isinstance(B, _Scaled) else (B, 1.0, 0.0)
+    parts = np.array_split(np.asarray(W, dtype=float), _PARTS, axis=1)  # W is symmetric, and BLAS faster from the left
     with ThreadPoolExecutor(threads) as pool:
 
         def times(V: np.ndarray) -> np.ndarray:
-            U = np.ascontiguousarray(s * V.T) if left else np.ascontiguousarray((s * V.T).T)
-            found = list(pool.map(lambda part: U @ part if left else (part @ U).T, parts))
+            U = np.ascontiguousarray(s * V.T)
+            found = list(pool.map(lambda part: U @ part, parts))
             return (s * np.concatenate(found, axis=-1) + t * V.T).T
 
         yield times
@@ -569,11 +570,16 @@ def _block_lanczos(
     """
     b = int(np.clip(k // _BLOCKS_OF_WANTED, *_BLOCK))
     most = min(n - 1, _MOST_BLOCKS * b + 4 * k)
-    basis, T, size, look = np.empty((n, most), dtype, order="F"), np.zeros((most, most)), 0, _FIRST_LOOK + 2 * k // b
+    size, look = 0, _FIRST_LOOK + 2 * k // b
+    room = min(most, _ROOM * (look + 1) * b)
+    basis, T = np.empty((n, room), dtype, order="F"), np.zeros((room, room))
     last, known = (0, 0.0), known.astype(dtype)
     block = np.random.default_rng(0).standard_normal((n, b)).astype(dtype)
     block = np.linalg.qr(block - known * (known.T @ block))[0]
     while size + b <= most:
+        if size + b > len(T):  # new memory takes time, and most of it is rarely needed
+            room = min(most, 2 * len(T)) - len(T)
+            basis, T = np.asfortranarray(np.pad(basis, ((0, 0), (0, room)))), np.pad(T, (0, room))
         basis[:, size : size + b] = block
         size += b
         block = product(block)
