@@ -101,6 +101,21 @@ def test_sparse_graphs_in_few_dimensions_are_factorized(monkeypatch):
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-7 * np.abs(expected.vectors).max())
 
 
+def test_many_eigenvectors_of_a_sparse_graph_are_found_in_blocks(monkeypatch):
+    X = make_sphere(900, random_state=0).data * [1.0, 1.3, 1.7]
+    graph = kernel_graph(neighbors.nearest_pairs(X, 10), 0.3, self_weights=False)
+    expected = smooth_spectrum(graph, 100, solver="dense")
+    found = smooth_spectrum(graph, 100)
+    blocks, plain = [], spectrum._block_lanczos
+    monkeypatch.setattr(spectrum, "_block_lanczos", lambda *args, **keywords: blocks.append(plain(*args, **keywords)))
+    again = smooth_spectrum(graph, 100)  # blocks do not converge
+    assert len(blocks) == 1
+    for each in (found, again):
+        assert each.residual <= 1e-9
+        np.testing.assert_allclose(each.eigenvalues, expected.eigenvalues, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(each.vectors, expected.vectors, atol=1e-6 * np.abs(expected.vectors).max())
+
+
 @pytest.mark.parametrize("k", [3, 40])
 def test_block_lanczos_finds_what_lapack_finds(monkeypatch, k):
     X = make_sphere(900, random_state=0).data * [1.0, 1.3, 1.7]
