@@ -22,6 +22,8 @@ __all__ = ["MOST_SPANNING", "Around", "directions_at_once", "metrics_around", "t
 
 # Weights processed at once (4 MiB: a share of a cache).
 _BATCH_ELEMENTS = 2**19
+# Weights are no less than this, far below what counts as a neighbor: numbers whose squares are subnormal are slow.
+_LEAST = 1e-140
 # A batch of bandwidths ends when fewer points are in reach than this share of those at its start.
 _SHRUNK = 0.7
 # Up to this ambient dimension, moments and their eigenvectors take less time than iteration and coordinates.
@@ -219,7 +221,7 @@ def _weight_batches(
             columns, epsilons = [], []
         if not columns:
             batch = scratch.array("batch", (max(1, _BATCH_ELEMENTS // (n * len(weights) + 1)), len(weights), n))
-        batch[len(columns), :, :n] = weights[:, :n]
+        np.maximum(weights[:, :n], _LEAST, out=batch[len(columns), :, :n])
         batch[len(columns), :, n:] = 0.0
         columns.append(column)
         epsilons.append(eps)
