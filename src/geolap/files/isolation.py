@@ -1,4 +1,4 @@
-"""Files that are read in a process of their own, because the library that reads them may not come back.
+"""The process in which files are read whose library may not come back.
 
 The threat, measured on good files of which up to four places were overwritten at random: scipy.io ended the process for 1 in
 100 .mat files and zarr (blosc) for 1 in 400 folders, and HDF5 was caught in an endless loop by 1 in 3000 files.  Those are
@@ -12,53 +12,20 @@ process has the rights of the same user.  That is why its answer may be pickled.
 import os
 import pickle
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
-from subprocess import DEVNULL, PIPE, Popen
 
-from .source import FileError, Options, Source
+from .reading import parsed
+from .source import FileError
 from .table import Frame
 
-__all__ = ["ISOLATED", "in_another_process", "serve"]
-
-ISOLATED = ("mat", "h5ad", "hdf5", "zarr")
-_CHILD = """import sys
-sys.path[:] = sys.argv[1:]
-from geolap.files.isolation import serve
-from geolap.files.reading import parsed
-serve(parsed)"""
+__all__ = ["serve"]
 
 
-def in_another_process(source: Source, format: str, options: Options) -> Frame:
-    """What `geolap.files.reading.parsed` answers there, if that process lives to answer."""
-    request = pickle.dumps((replace(source, path=source.path.absolute()), format, options))
-    with Popen([sys.executable, "-P", "-c", _CHILD, *sys.path], stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
-        assert process.stdin is not None and process.stdout is not None  # noqa: PT018
-        try:
-            with suppress(BrokenPipeError), process.stdin as requests:
-                requests.write(request)
-            answer = pickle.load(process.stdout)
-        except (EOFError, pickle.UnpicklingError):
-            crash = f"the library that reads it crashed (code {process.wait()})"
-            answer = FileError(f"{source.name} must be a readable {format} file; {crash}: write it again.")
-        finally:
-            process.kill()
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
-
-
-def serve(parsed: Callable[..., Frame]) -> None:
-    """Answer the request on standard input."""
+def serve() -> None:
+    """Answer on standard output what was asked by the first argument."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries may print
-    with suppress(ImportError, OSError, ValueError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves nothing behind
     try:
-        answer: Frame | Exception = parsed(*pickle.load(sys.stdin.buffer))
+        answer: Frame | Exception = parsed(pickle.loads(bytes.fromhex(sys.argv[1])))
     except (FileError, ImportError) as error:
         answer = error
     with answers:

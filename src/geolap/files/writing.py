@@ -38,8 +38,6 @@ def check_output(path: _Place | None, *, kind: str = "table", inputs: Sequence[_
         raise FileError(
             f"The name of an output, here a {kind}, must end in {endings}; '{path.name}' does not: name a file that does."
         )
-    if path.suffix.lower() == ".parquet":
-        needed("pyarrow", "files", "Writing .parquet needs")
     if path.is_dir() or any(Path(other).exists() and path.exists() and path.samefile(other) for other in inputs):
         raise FileError(f"An output must not overwrite its input or a folder; '{path}' is one: choose another name.")
     if not _is_special(path):
@@ -89,11 +87,10 @@ def write_table(path: _Place, columns: Mapping[str, np.ndarray]) -> None:
     with replaced_file(path) as temporary:
         if ending == ".npy":  # names of rows have no place in it
             np.save(temporary, np.column_stack([column for column in columns.values() if column.dtype.kind in "biuf"]))
-        elif ending == ".npz":  # words as NumPy's own kind, which needs no pickling
-            arrays: dict[str, Any] = dict(columns)
-            for name in [name for name in arrays if arrays[name].dtype.kind == "O"]:
-                arrays[name] = ["" if value is None else str(value) for value in arrays[name]]
-            np.savez_compressed(temporary, **arrays)
+        elif ending == ".npz":
+            words = {name: column.tolist() for name, column in columns.items() if column.dtype.kind == "O"}  # unpickled
+            inert = {name: ["" if word is None else str(word) for word in column] for name, column in words.items()}
+            np.savez_compressed(temporary, **{**columns, **inert})
         elif ending == ".parquet":
             table = needed("pyarrow", "files", "Writing .parquet needs").table(dict(columns))
             needed("pyarrow.parquet", "files", "Writing .parquet needs").write_table(table, temporary)
