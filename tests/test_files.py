@@ -333,6 +333,7 @@ def test_an_unknown_column_is_answered_with_the_nearest(tmp_path):
     [
         ("a,b,kind\n1,2,x\n3,4,y\n6,6,x\n", "Column left out, text: 'kind'."),
         ("n,a\nx,1\ny,2\nz,4\n", "The first column, 'n', names the rows."),
+        (",a\n3,1\n7,2\n8,4\n", "The first column, which has no name, names the rows."),
         ("a,b,\n1,2,\n3,4,\n5,5,\n", "Column left out, empty: 'column3'."),
         ("a;b\n1,5;2\n3,25;4\n5;5\n", "Decimal commas were read as decimal points."),
         ("t,a\n1,2020-01-01\n3,2020-01-02\n6,2020-01-03\n", "Column left out, text: 'a'."),
@@ -351,7 +352,10 @@ def test_whatever_is_decided_about_columns_is_said(text, note, tmp_path):
     ("text", "sentence"),
     [
         ("a,b\n1,2\n3,x\n4,5\n5,6\n", "3 numbers and 1 other cell, first 'x' in row 2"),
-        ("a,b\n1,2\n3\n4,5\n", r"the same number of cells in every row; .* Row #3: Expected 2 columns, got 1"),
+        (
+            "a,b\n1,2\n3\n4,5\n",
+            r"reading failed .*Row #3: Expected 2 columns, got 1: 3\): correct it, or name its --separator",
+        ),
         ('a;b\n"1,234";2\n"5,678";3\n', "0 numbers and 2 other cells, first '1,234' in row 1: .* --thousands and --decimal"),
         ("a,b\n1,2\n3,\n4,5\n", r"missing or infinite values \(1\) in 'b', first in row 2: correct them"),
         ("a,b\n1,2\n3,inf\n4,5\n", r"missing or infinite values \(1\) in 'b', first in row 2"),

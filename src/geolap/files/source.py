@@ -1,6 +1,5 @@
 """Where data comes from, what was asked of it, and how much of it may be read."""
 
-import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -8,6 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from math import inf, prod
 from os import PathLike
+from os.path import exists, isdir, isfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -81,22 +81,18 @@ def located(path: str | PathLike[str], **asked: Any) -> Iterator[Source]:
     """The file or folder at that path; what comes through a pipe, or from ``-``, is a file for as long as it is read."""
     given = {"max_bytes": available_memory() / 2, **{name: value for name, value in asked.items() if value is not None}}
     source = Source(f"'{Path(path).name or path}'", Path(path), **given)
+    opened: Any
     if str(path) == "-":
-        source = replace(source, name="Standard input")
-        if sys.stdin is None or sys.stdin.isatty():
+        source, opened = replace(source, name="Standard input"), nullcontext(sys.stdin.buffer)
+        if sys.stdin.isatty():
             raise FileError("Standard input must provide a file; it is a terminal: pipe a file into it, or name one.")
+    elif isfile(path) or isdir(path):
+        yield source
+        return
+    elif exists(path) and source.path.is_fifo():
+        opened = source.path.open("rb")
     else:
-        try:
-            mode = source.path.stat().st_mode
-        except (OSError, ValueError) as error:  # the latter for a zero byte in the name
-            why = str(getattr(error, "strerror", None) or error).lower()
-            raise FileError(f"File {str(path)!r} cannot be opened ({why}): check its name.") from None
-        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-            yield source
-            return
-        if not stat.S_ISFIFO(mode):
-            raise FileError(f"{source.name} must be a file, a folder or a pipe; it is a device: name a file.")
-    opened = nullcontext(sys.stdin.buffer) if str(path) == "-" else source.path.open("rb")
+        raise FileError(f"{str(path)!r} must be a file, a folder or a pipe; there is none of that name: check it.")
     with opened as pipe, TemporaryDirectory(prefix="geolap-", ignore_cleanup_errors=True) as folder:
         source = replace(source, path=Path(folder) / "pipe")
         with source.path.open("wb") as file:

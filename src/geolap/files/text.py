@@ -54,13 +54,12 @@ def read_xlsx(source: Source) -> Frame:
     """A `Frame` of one sheet, the first one unless ``source.array`` names another: written as text, and read as text is."""
     needed("openpyxl", "files", "An .xlsx file needs")
     source.check_archive()
-    with needed("pandas", "files", "An .xlsx file needs").ExcelFile(source.path, engine="openpyxl") as book:
-        names = list(map(str, book.sheet_names))
-        chosen = names[0] if source.array is None else named(source.array, names, source.name, "sheet")
-        sheet = book.parse(chosen, header=None, skiprows=source.skip_rows, dtype=object, keep_default_na=False)
-    others = [name for name in names if name != chosen]
+    form = {"skiprows": source.skip_rows, "header": None, "dtype": object, "keep_default_na": False}
+    sheets = needed("pandas", "files", "An .xlsx file needs").read_excel(source.path, None, engine="openpyxl", **form)
+    chosen = next(iter(sheets)) if source.array is None else named(source.array, sheets, source.name, "sheet")
+    others = [name for name in sheets if name != chosen]
     notes = [f"The table is sheet '{chosen}'; there is also {listed(others)} (--array)."] if others else []
-    text = sheet.dropna(how="all").to_csv(index=False, header=False, lineterminator="\n").encode()
+    text = sheets[chosen].dropna(how="all").to_csv(index=False, header=False, lineterminator="\n").encode()
     thousands = None if source.thousands == "." else source.thousands  # numbers of a sheet are written with points
     source = replace(source, separator=",", decimal=source.decimal or ".", thousands=thousands)
     return replace(_frame_of_text(text, notes, source), array=chosen)
@@ -76,7 +75,9 @@ def _frame_of_text(text: bytes, notes: list[str], source: Source) -> Frame:
         raise FileError(f"{source.name} must contain rows of numbers; {found}.")
     width = len(rows[min(1, len(rows) - 1)])
     source.check(8 * text.count(b"\n") * width, max(map(len, rows)))
-    decimal = source.decimal or {None: None, ".": ","}.get(source.thousands, ".") or _guessed_decimal(rows)
+    cells = [cell for row in rows for cell in row]  # of which some may be thousands, 1,234, to be refused as numbers
+    commas = any(map(_COMMA_NUMBER.fullmatch, cells)) and not any(map(_POINT_NUMBER.fullmatch, cells))
+    decimal = source.decimal or {None: "," if commas else ".", ".": ","}.get(source.thousands, ".")
     if decimal == ",":
         notes.append("Decimal commas were read as decimal points.")
     if separator in ";| ":
@@ -88,10 +89,11 @@ def _frame_of_text(text: bytes, notes: list[str], source: Source) -> Frame:
     if len(names) != width or len({*names}) != width:
         found = f"it has {len({*names})} distinct names for {width} columns: correct them, or use --no-header or --skip-rows"
         raise FileError(f"The header of {source.name} must name every column; {found}.")
-    cells = _cells(text, separator, width, header, source)
-    cells = [_with_points(column, decimal, source.thousands) for column in cells]
+    columns = [_with_points(cells, decimal, source.thousands) for cells in _cells(text, separator, width, header, source)]
+    if not names[0]:
+        notes.append("The first column, which has no name, names the rows.")
     index = None if names[0] else ""
-    return Frame(source.name, dict(zip(names, cells, strict=True)), index=index, notes=notes, written=True)
+    return Frame(source.name, dict(zip(names, columns, strict=True)), index=index, notes=notes, written=True)
 
 
 def _cells(text: bytes, separator: str, width: int, header: bool, source: Source) -> list[Any]:
@@ -104,16 +106,12 @@ def _cells(text: bytes, separator: str, width: int, header: bool, source: Source
     names = list(map(str, range(width)))
     block = max(2**22, 8 * text.find(b"\n"))
     missing = [*MISSING, *source.na_values]
-    form = (
+    return arrow.read_csv(
+        pa.BufferReader(text),
         arrow.ReadOptions(column_names=names, skip_rows_after_names=int(header), block_size=block, use_threads=False),
         arrow.ParseOptions(delimiter=separator, quote_char=separator != " " and '"', newlines_in_values=b'"' in text),
         arrow.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), null_values=missing, strings_can_be_null=True),
-    )
-    try:
-        return arrow.read_csv(pa.BufferReader(text), *form).columns
-    except pa.ArrowInvalid as error:
-        found = f"{' '.join(str(error).split())[:120]}: correct it, or name its --separator"
-        raise FileError(f"{source.name} must have the same number of cells in every row; {found}.") from None
+    ).columns
 
 
 def _with_points(cells: Any, decimal: str, thousands: str | None) -> Any:
@@ -149,26 +147,19 @@ def _guessed_separator(lines: list[str]) -> str:
     return ","
 
 
-def _guessed_decimal(rows: list[list[str]]) -> str:
-    """A comma if cells are like 1,5; not if all might be thousands, which are refused where they are needed as numbers."""
-    cells = [cell for row in rows for cell in row]
-    return "," if any(map(_COMMA_NUMBER.fullmatch, cells)) and not any(map(_POINT_NUMBER.fullmatch, cells)) else "."
-
-
 def _has_header(rows: list[list[str]], notes: list[str]) -> bool:
     """Whether the first row names the columns.
 
     It does if none of its cells is a number, if a column is a number everywhere else, or if it counts 0, 1, 2, …
     """
-    first, body = rows[0], rows[1:]
-    filled, words = [cell for cell in first if cell], [k for k, cell in enumerate(first) if _is_word(cell)]
-    if len(filled) > 2 and len(first) - len(filled) <= 1 and filled == list(map(str, range(len(filled)))):
+    first, body = [cell for cell in rows[0] if cell], zip(*rows[1:], strict=False)
+    if len(first) > 2 and len(rows[0]) - len(first) <= 1 and first == list(map(str, range(len(first)))):
         notes.append("The first line counts the columns and was read as a header (--no-header if it is data).")
         return True
-    if words and len(words) == len(filled):
-        return True  # also where there are no numbers: then at least the columns are called what they are
-    if any(body and all(len(row) > k and not _is_word(row[k]) for row in body) for k in words):
+    if all(map(_is_word, first)):  # also where there are no numbers: then at least the columns are called what they are
         return True
-    if words:
+    if any(_is_word(cell) and not any(map(_is_word, column)) for cell, column in zip(rows[0], body, strict=False)):
+        return True
+    if any(map(_is_word, first)):
         notes.append("The first line was read as data (--header if it names the columns).")
     return False

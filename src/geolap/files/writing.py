@@ -31,21 +31,18 @@ def check_output(path: _Place | None, *, kind: str = "table", inputs: Sequence[_
 
     ``kind`` is "table", "matrix", "page" or "picture"; ``inputs`` are files that must not be overwritten.
     """
-    if path is None or (str(path) == "-" and kind == "table"):
+    if path is None or (str(path) == "-" and kind == "table") or _is_special(Path(path)):
         return
     path, endings = Path(path), ", ".join(_ENDINGS[kind])
-    if path.suffix.lower() not in _ENDINGS[kind] and not _is_special(path):
-        raise FileError(
-            f"The name of an output, here a {kind}, must end in {endings}; '{path.name}' does not: name a file that does."
-        )
+    if path.suffix.lower() not in _ENDINGS[kind]:
+        raise FileError(f"The name of an output, here a {kind}, must end in {endings}; that of '{path.name}' does not.")
     if path.is_dir() or any(Path(other).exists() and path.exists() and path.samefile(other) for other in inputs):
         raise FileError(f"An output must not overwrite its input or a folder; '{path}' is one: choose another name.")
-    if not _is_special(path):
-        try:
-            tempfile.TemporaryFile(dir=path.resolve().parent).close()
-        except OSError as error:
-            why = f"that of '{path}' does not, or is not ({error.strerror}): create it, or write elsewhere"
-            raise FileError(f"The folder of an output must exist and be writable; {why}.") from None
+    try:
+        tempfile.TemporaryFile(dir=path.resolve().parent).close()
+    except OSError as error:
+        why = f"that of '{path}' does not, or is not ({error.strerror}): create it, or write elsewhere"
+        raise FileError(f"The folder of an output must exist and be writable; {why}.") from None
 
 
 @contextmanager
@@ -88,9 +85,10 @@ def write_table(path: _Place, columns: Mapping[str, np.ndarray]) -> None:
         if ending == ".npy":  # names of rows have no place in it
             np.save(temporary, np.column_stack([column for column in columns.values() if column.dtype.kind in "biuf"]))
         elif ending == ".npz":
-            words = {name: column.tolist() for name, column in columns.items() if column.dtype.kind == "O"}  # unpickled
-            inert = {name: ["" if word is None else str(word) for word in column] for name, column in words.items()}
-            np.savez_compressed(temporary, **{**columns, **inert})
+            arrays: dict[str, Any] = dict(columns)
+            for name in [name for name in arrays if arrays[name].dtype.kind == "O"]:  # which would be pickled
+                arrays[name] = ["" if value is None else str(value) for value in arrays[name]]
+            np.savez_compressed(temporary, **arrays)
         elif ending == ".parquet":
             table = needed("pyarrow", "files", "Writing .parquet needs").table(dict(columns))
             needed("pyarrow.parquet", "files", "Writing .parquet needs").write_table(table, temporary)
