@@ -455,7 +455,7 @@ def test_warnings_are_lines(run, tmp_path):
         (("cluster", "{file}", "-k", "1000"), "--n-clusters must be at most the number of distinct points"),
         (("classify", "{file}", "--labels", "city"), "at least two classes"),
         (("classify", "{file}", "--labels", "x0"), "fractions"),
-        (("select", "/"), "it is a folder"),
+        (("select", "/"), "must be a readable zarr file"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, run, sphere, tmp_path, monkeypatch):

@@ -170,6 +170,8 @@ def _numbers_of_words(words: Any, called: str) -> tuple[np.ndarray | None, str]:
     import pyarrow as pa
     from pyarrow import compute
 
+    with suppress(pa.ArrowInvalid):  # which saves time with nothing but numbers
+        return (words.cast("float64").to_numpy(), "numbers") if words.null_count < len(words) else (None, "empty")
     words = compute.ascii_trim_whitespace(words)
     words = compute.if_else(compute.is_in(words, pa.array(MISSING)), None, words)
     if words.null_count == len(words):

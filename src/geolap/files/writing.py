@@ -35,7 +35,7 @@ def check_output(path: _Place | None, *, kind: str = "table", inputs: Sequence[_
         return
     path, endings = Path(path), ", ".join(_ENDINGS[kind])
     if path.suffix.lower() not in _ENDINGS[kind]:
-        raise FileError(f"The name of an output, here a {kind}, must end in {endings}; that of '{path.name}' does not.")
+        raise FileError(f"An output, here a {kind}, must end in {endings}: name a file that does, not '{path.name}'.")
     if path.is_dir() or any(Path(other).exists() and path.exists() and path.samefile(other) for other in inputs):
         raise FileError(f"An output must not overwrite its input or a folder; '{path}' is one: choose another name.")
     try:
