@@ -31,7 +31,7 @@ from geolap.cli.running import Run
 from geolap.datasets import make_sphere
 from geolap.files import FORMATS
 from geolap.files.reading import parsed
-from geolap.files.source import Options, Source
+from geolap.files.source import Source
 from geolap.search import TOLERANCE
 from geolap.selectors import METHODS
 from geolap.sentences import Sentence
@@ -455,7 +455,7 @@ def test_warnings_are_lines(run, tmp_path):
         (("cluster", "{file}", "-k", "1000"), "--n-clusters must be at most the number of distinct points"),
         (("classify", "{file}", "--labels", "city"), "at least two classes"),
         (("classify", "{file}", "--labels", "x0"), "fractions"),
-        (("select", "/"), "it is a folder"),
+        (("select", "/"), "must be a readable zarr file"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, run, sphere, tmp_path, monkeypatch):
@@ -603,7 +603,7 @@ def test_a_missing_library_is_named_with_its_extra(tmp_path, monkeypatch):
     assert told.stderr == "The command line needs typer, which is not installed: pip install 'geolap[cli]'.\n"
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(ImportError, match=r"needs h5py, which is not installed: pip install 'geolap\[files\]'"):
-        parsed(Source("'x.h5'", tmp_path / "x.h5", 1e8), "hdf5", Options())
+        parsed(Source("'x.h5'", tmp_path / "x.h5", "hdf5"))
 
 
 def test_nothing_left_to_classify_is_said(run, tmp_path):

@@ -21,9 +21,8 @@ from scipy import io, sparse
 
 from geolap.cli.commands import app
 from geolap.files import FORMATS, FileError, Table, read_table, write_table
-from geolap.files.isolation import ISOLATED
-from geolap.files.reading import parsed
-from geolap.files.source import Options, Source
+from geolap.files.reading import ISOLATED, parsed
+from geolap.files.source import Source
 
 X = np.random.default_rng(0).normal(size=(20, 4))
 
@@ -202,7 +201,7 @@ def crashes_or_refuses(path, format):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         try:
             with suppress(FileError):
-                parsed(Source("'x'", path, 1e8), format, Options())
+                parsed(Source("'x'", path, format, max_bytes=1e8))
             os._exit(0)
         finally:
             os._exit(1)
@@ -288,7 +287,7 @@ def test_a_crash_of_a_library_is_a_sentence(tmp_path, monkeypatch):
     io.savemat(tmp_path / "x.mat", {"X": X})
     assert read_table(tmp_path / "x.mat").points.shape == (20, 4)
     crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"  # as scipy.io does on some damaged files
-    monkeypatch.setattr("geolap.files.isolation._CHILD", crash)
+    monkeypatch.setattr("geolap.files.reading._CHILD", crash)
     with pytest.raises(FileError, match=r"the library that reads it crashed \(code -11\)"):
         read_table(tmp_path / "x.mat")
 

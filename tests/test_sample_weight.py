@@ -396,7 +396,7 @@ def test_a_column_of_a_file_says_how_many_points_a_row_stands_for(shell, tmp_pat
 
 def test_the_shell_says_what_is_wrong_with_weights(shell, tmp_path):
     pd.DataFrame(X[:, :3], columns=list("abc")).assign(word="x").to_csv(tmp_path / "table.csv", index=False)
-    for weights, words in (("a", "--weights is the number of points"), ("word", "Weights must be numbers; column 'word'")):
+    for weights, words in (("a", "--weights is the number of points"), ("word", "weights must be numbers; column 'word'")):
         code, _, said = shell("select", tmp_path / "table.csv", "--weights", weights)
         assert code == 2
         assert words in said

@@ -10,30 +10,28 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
+from re import findall
 from typing import Any
 
 import numpy as np
 
 from ..runtime.libraries import needed
 from ..sentences import listed
-from .source import FileError, Options, Source, named, named_alike
+from .source import FileError, Source, named, named_alike
 from .table import Frame
 
 __all__ = ["read_hdf5", "read_mat", "read_npy", "read_npz", "read_parquet", "read_zarr"]
 
 # Codecs of zarr, of both versions, that do nothing but compress, reorder or pack numbers.
-_CODECS = {"adler32", "bitround", "blosc", "bytes", "bz2", "crc32", "crc32c", "delta", "endian", "fixedscaleoffset"}
-_CODECS |= {"fletcher32", "gzip", "lz4", "lzma", "packbits", "quantize", "sharding_indexed", "shuffle", "transpose"}
-_CODECS |= {"vlen-bytes", "vlen-utf8", "zlib", "zstd"}
+_CODECS = {"blosc", "bytes", "bz2", "crc32", "crc32c", "delta", "endian", "fixedscaleoffset", "gzip", "lz4", "lzma"}
+_CODECS |= {"sharding_indexed", "shuffle", "transpose", "vlen-bytes", "vlen-utf8", "zlib", "zstd"}
 # Arrays beyond this many bytes stay in their file (the library works on them in chunks).
 _LARGE = 2**29
-# Sparse matrices up to this many bytes are made dense.
-_SMALL = 2**28
 # What is read of a file of AnnData's, if it is there, rather than X.
 _REDUCED = "obsm/X_pca"
 
 
-def read_npy(source: Source, options: Options) -> Frame:
+def read_npy(source: Source) -> Frame:
     """The array in a .npy file; a large one is mapped rather than read."""
     # This refuses Python objects, and a file shorter than its header states.
     values = np.lib.format.open_memmap(source.path, mode="r")
@@ -42,7 +40,7 @@ def read_npy(source: Source, options: Options) -> Frame:
     return Frame(source.name, {}, _plain(values if large else np.array(values), source.name))
 
 
-def read_npz(source: Source, options: Options) -> Frame:
+def read_npz(source: Source) -> Frame:
     """One array of a .npz file, or the sparse matrix that SciPy saved in it."""
     from scipy import sparse
 
@@ -52,86 +50,78 @@ def read_npz(source: Source, options: Options) -> Frame:
         for name in content.files:
             with suppress(ValueError):  # Python objects, which could run code
                 arrays[name] = content[name]
-    if options.array is None and arrays.keys() >= {"data", "indices", "indptr", "shape", "format"}:
+    if source.array is None and arrays.keys() >= {"data", "indices", "indptr", "shape", "format"}:
         arrays = {"matrix": sparse.load_npz(source.path)}
-    return _frame_of(arrays, source, options)
+    return _frame_of(arrays, source)
 
 
-def read_mat(source: Source, options: Options) -> Frame:
+def read_mat(source: Source) -> Frame:
     """One variable of a .mat file, by SciPy up to version 7; later ones are HDF5."""
     from scipy import io
 
     with source.path.open("rb") as file:
         if file.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")):
-            return read_hdf5(source, options)
+            return read_hdf5(source)
     for _, shape, kind in io.whosmat(str(source.path), appendmat=False):
         source.check_array(() if kind == "sparse" else shape)
     found = io.loadmat(str(source.path), appendmat=False, simplify_cells=True)
-    return _frame_of({name: value for name, value in found.items() if hasattr(value, "shape")}, source, options)
+    return _frame_of({name: value for name, value in found.items() if hasattr(value, "shape")}, source)
 
 
-def read_parquet(source: Source, options: Options) -> Frame:
+def read_parquet(source: Source) -> Frame:
     """The columns of a .parquet file."""
     with needed("pyarrow.parquet", "files", "A .parquet file needs").ParquetFile(source.path) as file:
         metadata, titles = file.metadata, file.schema_arrow.names
         stored = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
         source.check(max(2 * stored, 8 * metadata.num_rows * len(titles)), len(titles))
         table = file.read()
-    if table.num_rows == 0 or len({*titles}) != len(titles):
-        raise FileError(f"{source.name} must have rows, and columns with distinct names; it does not: write it again.")
-    index = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    stored_index = index[0] if len(index) == 1 and index[0] in titles else None  # otherwise pandas counts the rows
-    return Frame(source.name, dict(zip(titles, table.columns, strict=True)), index=stored_index)
+    if len({*titles}) != len(titles):
+        raise FileError(f"{source.name} must have columns with distinct names; it does not: write it again.")
+    index = [name for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if name in titles]
+    return Frame(source.name, dict(zip(titles, table.columns, strict=True)), index=index[0] if len(index) == 1 else None)
 
 
-def read_hdf5(source: Source, options: Options) -> Frame:
+def read_hdf5(source: Source) -> Frame:
     """A `Frame` of a file in HDF5."""
     with needed("h5py", "files", "A file in HDF5 (.h5ad, .h5, .mat of version 7.3) needs").File(source.path, "r") as file:
         nodes: dict[str, Any] = {}
         file.visititems(nodes.__setitem__)  # follows no links, and nothing twice
-        return _read(nodes, source, options)
+        return _frame_of_tree(nodes, source)
 
 
-def read_zarr(source: Source, options: Options) -> Frame:
+def read_zarr(source: Source) -> Frame:
     """A `Frame` of a folder of zarr, version 2 or 3."""
     root = needed("zarr", "files", "A .zarr folder needs").open(str(source.path), mode="r")
-    return _read({"": root} if hasattr(root, "shape") else dict(root.members(max_depth=None)), source, options)
+    return _frame_of_tree({"": root} if hasattr(root, "shape") else dict(root.members(max_depth=None)), source)
 
 
-def _frame_of(arrays: Mapping[str, Any], source: Source, options: Options) -> Frame:
+def _frame_of(arrays: Mapping[str, Any], source: Source) -> Frame:
     """One of the arrays as points, and others of as many entries as possible labels.
 
     Arrays have a shape and a dtype, and are read by ``[...]``, or by ``to_memory()`` if they are sparse.
     """
-    chosen = _chosen(arrays, source, options)
+    chosen = _chosen(arrays, source)
     values, notes = arrays[chosen], []
-    part = replace(source, name=f"{listed([chosen])} in {source.name}") if chosen else source
-    part.check_array(values.shape)
-    if hasattr(values, "nnz") or hasattr(values, "to_memory"):
-        if 8 * prod(values.shape) > _SMALL:
-            advice = "reduce it first, for instance with TruncatedSVD, or choose such an array with --array"
-            raise FileError(
-                f"{part.name} must be dense, or take at most 268 MB as a dense array; it is sparse and larger: {advice}."
-            )
-        values = values.to_memory() if hasattr(values, "to_memory") else values
+    source.check_array(values.shape)
+    values = values.to_memory() if hasattr(values, "to_memory") else values
+    if hasattr(values, "nnz"):
         values.check_format(full_check=True)  # indices that point elsewhere would write there
         values = values.toarray()
         notes.append("A sparse matrix was converted to dense.")
-    block, columns = _plain(np.asarray(values[...]), part.name), {}
-    for other in options.beside(arrays) - {chosen}:
+    block, columns = _plain(np.asarray(values[...]), f"'{chosen}' in {source.name}" if chosen else source.name), {}
+    for other in source.beside(arrays) - {chosen}:
         source.check_array(arrays[other].shape)
         if prod(arrays[other].shape) in block.shape:
             columns[other] = np.ravel(arrays[other][...])
     return Frame(source.name, columns, block, array=chosen or None, notes=notes)
 
 
-def _chosen(arrays: Mapping[str, Any], source: Source, options: Options) -> str:
+def _chosen(arrays: Mapping[str, Any], source: Source) -> str:
     """The array asked for, or the only one with rows and columns."""
-    if options.array is not None:
-        return named(options.array, arrays, source.name, "array")
+    if source.array is not None:
+        return named(source.array, arrays, source.name, "array")
     shapes = {key: values.shape for key, values in arrays.items() if values.dtype.kind in "biufc"}
-    tables = [key for key, shape in shapes.items() if len(shape) == 2 and min(shape) > 1]
-    tables = tables or [key for key, shape in shapes.items() if len(shape) in (1, 2)] or list(arrays)
+    tables = [key for key, shape in shapes.items() if len(shape) == 2 and min(shape) > 1] or list(arrays)
     points = tables[0] if len(tables) == 1 else named_alike("X", tables)
     if points is not None:
         return points
@@ -147,72 +137,62 @@ def _plain(values: np.ndarray, name: str) -> np.ndarray:
         found = f"it holds {values.dtype} of shape {values.shape}"
         advice = "save each point as a row, X.reshape(len(X), -1), and fields, or parts of complex numbers, as columns"
         raise FileError(f"{name} must be a table of real numbers, rows and columns; {found}: {advice}.")
-    if kind == "b" or size == 1 or (kind == "f" and size not in (4, 8)):
+    if size not in (2, 4, 8) or (kind, size) == ("f", 2):
         return values.astype(np.float32 if size < 4 else np.float64)
     return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
 
 
-def _read(nodes: dict[str, Any], source: Source, options: Options) -> Frame:
+def _frame_of_tree(nodes: dict[str, Any], source: Source) -> Frame:
     """A `Frame` of a tree, given everything in it by path."""
     annotated = {"obs", "var"} <= nodes.keys()
-    if annotated and options.array is None:
-        options = replace(options, array=_REDUCED if _REDUCED in nodes else "X")
+    if annotated and source.array is None:
+        source = replace(source, array=_REDUCED if _REDUCED in nodes else "X")
     sparse = [path for path, node in nodes.items() if f"{path}/indptr" in nodes and "encoding-type" in node.attrs]
     arrays = {path: node for path, node in nodes.items() if hasattr(node, "shape") and path.rpartition("/")[0] not in sparse}
     for path in sparse:
         arrays[path] = needed("anndata.io", "files", "A sparse matrix needs").sparse_dataset(nodes[path])
-    options = replace(options, array=_chosen(arrays, source, options))
-    read = {str(options.array), *options.beside(arrays)}
+    chosen = _chosen(arrays, source)
+    read = {chosen} if annotated else {chosen, *source.beside(arrays)}  # AnnData's labels are in obs
     for path in read:
-        _checked(path, nodes, source)
-    if "MATLAB_class" in nodes[str(options.array)].attrs:  # MATLAB stores columns first
-        arrays = {path: arrays[path][...].T for path in read}
-    if not annotated:
-        return _frame_of(arrays, source, options)
-    frame = _frame_of(arrays, source, replace(options, labels=None, weights=None, index=None))
-    return _annotated(frame, nodes, source)
+        _check_node(path, nodes, source)
+    arrays = {path: arrays[path] for path in read}
+    if "MATLAB_class" in nodes[chosen].attrs:  # MATLAB stores columns first
+        arrays = {path: values[...].T for path, values in arrays.items()}
+    frame = _frame_of(arrays, replace(source, array=chosen))
+    return _annotated(frame, nodes, source) if annotated else frame
 
 
 def _annotated(frame: Frame, nodes: dict[str, Any], source: Source) -> Frame:
     """With names of rows and features, and columns of ``obs`` as labels."""
     assert frame.block is not None
-    read = needed("anndata.io", "files", "A file of AnnData's needs").read_elem
-    obs, var = (read(_checked(part, nodes, source)) for part in ("obs", "var"))
-    if len(obs) != len(frame.block):
-        found = f"{source.name} has {len(frame.block)} rows and {len(obs)} there: write it again"
-        raise FileError(f"Every row must be described in obs; {found}.")
-    columns = needed("pyarrow", "files", "A file of AnnData's needs").Table.from_pandas(obs, preserve_index=False)
-    frame.row_names, frame.columns = list(obs.index), dict(zip(columns.column_names, columns.columns, strict=True))
-    if frame.array == _REDUCED:
-        frame.notes.append(f"The points are {_REDUCED}, the principal components in it; there is also X (--array X).")
-    elif frame.array == "X" or str(frame.array).startswith("layers/"):
-        names = list(map(str, var.index))
-        frame.names = names if len({*names}) == frame.block.shape[1] == len(names) else None
-        others = [path for path in nodes if path.startswith("obsm/") and hasattr(nodes[path], "shape")]
-        if others:
-            frame.notes.append(f"The points are {frame.array}; there is also {listed(others)} (--array).")
-    return frame
+    for part in ("obs", "var"):
+        _check_node(part, nodes, source)
+    obs, var = (needed("anndata.io", "files", "A file of AnnData's needs").read_elem(nodes[part]) for part in ("obs", "var"))
+    columns = {str(name): column.to_numpy() for name, column in obs.items()}
+    others = [path for path in nodes if path != frame.array and (path == "X" or path.rpartition("/")[0] == "obsm")]
+    if others:
+        frame.notes.append(f"The points are {frame.array}; there is also {listed(others)} (--array {others[0]}).")
+    if len({*var.index}) == frame.block.shape[1] == len(var) and not str(frame.array).startswith("obsm/"):
+        frame.names = list(map(str, var.index))
+    return replace(frame, columns={**columns, "": obs.index.to_numpy()}, index="")
 
 
-def _checked(path: str, nodes: dict[str, Any], source: Source) -> Any:
-    """The node at that path, if all of it is in the file, small enough, and unpacked without running anything."""
+def _check_node(path: str, nodes: dict[str, Any], source: Source) -> None:
+    """Refuse a node unless all of it is in the file, small enough, and unpacked without running anything."""
     node = nodes.get(path)
     if node is None or getattr(node, "external", None) or getattr(node, "is_virtual", False):
-        raise FileError(
-            f"A file must contain its own data; '{path}' in {source.name} is stored elsewhere: copy it into the file."
-        )
+        found = f"'{path}' in {source.name} is stored elsewhere: copy it into the file"
+        raise FileError(f"A file must contain its own data; {found}.")
     if not hasattr(node, "shape"):
         for key in node:
-            _checked(f"{path}/{key}", nodes, source)
-        return node
+            _check_node(f"{path}/{key}", nodes, source)
+        return
     source.check_array(node.shape, max(node.dtype.itemsize, 8))
     if hasattr(node, "metadata"):
-        described, codecs = node.metadata.to_dict(), {None}
+        described = node.metadata.to_dict()
         packing = [described.get(part) for part in ("codecs", "filters", "compressor")]
         as_text = json.dumps(packing, default=lambda codec: codec.get_config())
-        json.loads(as_text, object_hook=lambda codec: codecs.update({codec.get("name"), codec.get("id")}))
-        unknown = {str(codec).removeprefix("numcodecs.") for codec in codecs - {None}} - _CODECS
+        unknown = {*findall(r'"(?:name|id)": "(?:numcodecs\.)?([^"]*)"', as_text)} - _CODECS
         if unknown:
             found = f"'{path}' in {source.name} uses {min(unknown)}, which may run other code"
             raise FileError(f"Zarr arrays may only use codecs that pack numbers; {found}: write it again.")
-    return node

@@ -1,21 +1,22 @@
-"""Where data comes from, how much of it may be read, and what its reader is told."""
+"""Where data comes from, what was asked of it, and how much of it may be read."""
 
-import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from math import prod
+from math import inf, prod
 from os import PathLike
+from os.path import exists, isdir, isfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from zipfile import ZipFile
 
 from ..runtime.memory import available_memory, in_words
 from ..sentences import listed
 
-__all__ = ["FileError", "Options", "Source", "located", "named", "named_alike"]
+__all__ = ["FileError", "Source", "located", "named", "named_alike"]
 
 # Beyond this many bytes, something that unpacks to so many times its size is no data.
 _SUSPICIOUS, _MOST_PACKED = 2**30, 200
@@ -26,13 +27,15 @@ class FileError(ValueError):
 
 
 @dataclass(frozen=True)
-class Options:
-    """What may be asked of a file; what is None is found."""
+class Source:
+    """A file or folder, what sentences call it, and what was asked of it; what is None is found."""
 
+    name: str
+    path: Path
     format: str | None = None  # one of the values of `geolap.files.FORMATS`
     array: str | None = None  # which array or sheet, if there are several
     columns: Sequence[str] | None = None  # features: names, patterns (gene_*), ranges of positions (0:10)
-    drop: Sequence[str] | None = None  # features to leave out, likewise
+    drop: Sequence[str] = ()  # features to leave out, likewise
     labels: str | None = None  # the column of labels, or an array of the same file
     weights: str | None = None  # that which says how many points each row stands for
     index: str | None = None  # that which names the rows, "none" if no column does
@@ -41,27 +44,17 @@ class Options:
     decimal: str | None = None  # of text: what is in fractions
     thousands: str | None = None  # of text: the sign between thousands
     skip_rows: int = 0  # of text and sheets: lines above the table
-    na_values: Sequence[str] | None = None  # further words and numbers that stand for missing values
+    na_values: Sequence[str] = ()  # further words and numbers that stand for missing values
     transpose: bool = False  # whether columns are the points
     missing: str = "error"  # whether to leave out "rows" or "columns" with missing values
     classes: bool = True  # whether labels must be classes rather than any values
-    max_bytes: float | None = None  # how much may be read, by default half of the memory available
-    max_columns: int | None = None  # 100 000 by default
+    max_bytes: float = inf  # how much may be read, by default half of the memory available
+    max_columns: int = 100_000
 
     def beside(self, names: Iterable[str]) -> set[str]:
-        """Those of the arrays or columns that are wanted beside the points."""
+        """Those of the arrays that are wanted beside the points."""
         wanted = (self.labels, self.weights, self.index)
         return {alike for name in wanted if name is not None and (alike := named_alike(name, names)) is not None}
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file or folder, what sentences call it, and how much may be read of it: bytes in memory, and columns."""
-
-    name: str
-    path: Path
-    max_bytes: float
-    max_columns: int = 100_000
 
     def check(self, n_bytes: float, n_columns: int = 1, *, packed: bool = False) -> None:
         """Refuse what is too large before it is read, also a small file that unpacks to a huge one."""
@@ -84,26 +77,22 @@ class Source:
 
 
 @contextmanager
-def located(path: str | PathLike[str], options: Options) -> Iterator[Source]:
+def located(path: str | PathLike[str], **asked: Any) -> Iterator[Source]:
     """The file or folder at that path; what comes through a pipe, or from ``-``, is a file for as long as it is read."""
-    most = available_memory() / 2 if options.max_bytes is None else options.max_bytes
-    source = Source(f"'{Path(path).name or path}'", Path(path), most, options.max_columns or Source.max_columns)
+    given = {"max_bytes": available_memory() / 2, **{name: value for name, value in asked.items() if value is not None}}
+    source = Source(f"'{Path(path).name or path}'", Path(path), **given)
+    opened: Any
     if str(path) == "-":
-        if sys.stdin is None or sys.stdin.isatty():
+        source, opened = replace(source, name="Standard input"), nullcontext(sys.stdin.buffer)
+        if sys.stdin.isatty():
             raise FileError("Standard input must provide a file; it is a terminal: pipe a file into it, or name one.")
-        source = replace(source, name="Standard input")
+    elif isfile(path) or isdir(path):
+        yield source
+        return
+    elif exists(path) and source.path.is_fifo():
+        opened = source.path.open("rb")
     else:
-        try:
-            mode = source.path.stat().st_mode
-        except (OSError, ValueError) as error:  # the latter for a zero byte in the name
-            why = str(getattr(error, "strerror", None) or error).lower()
-            raise FileError(f"File {str(path)!r} cannot be opened ({why}): check its name.") from None
-        if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
-            yield source
-            return
-        if not stat.S_ISFIFO(mode):
-            raise FileError(f"{source.name} must be a file, a folder or a pipe; it is a device: name a file.")
-    opened = nullcontext(sys.stdin.buffer) if str(path) == "-" else source.path.open("rb")
+        raise FileError(f"{str(path)!r} must be a file, a folder or a pipe; there is none of that name: check it.")
     with opened as pipe, TemporaryDirectory(prefix="geolap-", ignore_cleanup_errors=True) as folder:
         source = replace(source, path=Path(folder) / "pipe")
         with source.path.open("wb") as file:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..sentences import listed
-from .source import FileError, Options, named, named_alike
+from .source import FileError, Source, named, named_alike
 
 __all__ = ["MISSING", "NUMBER", "SIGNED", "Frame", "Table", "table_of", "transposed"]
 
@@ -24,9 +24,8 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", 
 NUMBER = r"^[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity|nan))$"  # Python would also read 1_2
 # A number with other signs than a decimal point: between thousands, or a decimal comma.
 SIGNED = r"^[+-]?([1-9]\d{0,2}([.,' ]\d{3})+([.,]\d*)?|\d*,\d+([eE][+-]?\d+)?)$"
-# What a column of pyarrow's holds, by how its type is called.
-_KINDS = {("int", "uint", "float", "double", "halffloat", "decimal"): "numbers", ("bool",): "truths", ("null",): "empty"}
-_KINDS |= {("string", "large_string"): "text", ("date", "time", "duration"): "times"}
+# Types of columns of pyarrow's that hold numbers.
+_NUMERIC = ("int", "uint", "float", "double", "halffloat", "decimal", "bool")
 _COUNTED = 5  # a first column that counts so many rows is no feature, whatever its name
 
 
@@ -38,7 +37,6 @@ class Frame:
     columns: dict[str, Any]  # of NumPy or pyarrow, in the order of the file
     block: np.ndarray | None = None  # (n_points, n_features), if it is an array; columns are beside it then
     names: list[str] | None = None  # of the features of the block
-    row_names: Any = None
     index: str | None = None  # the column that names the rows, if the file says which
     array: str | None = None  # which of the file's arrays the block is
     notes: list[str] = field(default_factory=list)
@@ -58,21 +56,16 @@ class Frame:
         """A column as numbers, NaN where missing, or None; and what it holds.  One that is nearly all numbers is refused."""
         cells = self.every[title]
         if isinstance(cells, np.ndarray):
-            return (cells, "numbers") if cells.dtype.kind in "biuf" else (None, "other")
+            return (cells, "numbers") if cells.dtype.kind in "biuf" else (None, "text")
         if self.written:
             return _numbers_of_words(cells, f"'{title}' of {self.name}")
-        held = str(cells.type).removeprefix("dictionary<values=")
-        kind = next((kind for names, kind in _KINDS.items() if held.startswith(names)), "other")
-        return (cells.cast("float64", safe=False).to_numpy() if kind in ("numbers", "truths") else None), kind
+        held = str(cells.type).removeprefix("dictionary<values=").partition(",")[0]
+        return (cells.cast("float64", safe=False).to_numpy(), "numbers") if held.startswith(_NUMERIC) else (None, held)
 
     def cells(self, title: str) -> np.ndarray:
         """A column as it is written."""
         column = self.every[title]
-        written = column if isinstance(column, np.ndarray) else np.array(column.to_pylist(), object)
-        if any(isinstance(cell, list | dict | np.ndarray) for cell in written.tolist()):
-            found = f"'{title}' of {self.name} does not: name another"
-            raise FileError(f"A column of names or labels must contain words or numbers; {found}.")
-        return written
+        return column if isinstance(column, np.ndarray) else np.fromiter(column.to_pylist(), object)
 
     def chosen(self, wanted: Iterable[str] | None) -> list[str]:
         """Columns by name, pattern (``gene_*``), position or range of positions (``0:10``), in the order asked for."""
@@ -89,21 +82,21 @@ class Frame:
 
     def features(self, wanted: list[str], asked: bool) -> dict[str, np.ndarray]:
         """Those of the columns that are numbers; one that is not is a mistake if it was asked for."""
-        features, held = {}, dict[str, list[str]]()
+        features, others = {}, dict[str, list[str]]()
         for title in wanted:
             numbers, kind = self.numbers(title)
-            held.setdefault(kind, []).append(title)
             if numbers is not None:
                 features[title] = numbers
             elif asked:
-                raise FileError(f"Features must be numbers; column '{title}' of {self.name} contains {kind}: leave it out.")
+                found = f"column '{title}' of {self.name} contains {kind}: leave it out"
+                raise FileError(f"Features and weights must be numbers; {found}.")
+            else:
+                others.setdefault(kind, []).append(title)
         if not features:
             found = f"there is none among {listed(wanted) or 'those left'}: check the file, its --separator, and --columns"
             raise FileError(f"{self.name} must have a column of numbers; {found}.")
-        for kind in sorted({*held} - {"numbers", "truths"}):
-            self.notes.append(f"Column{'s' if len(held[kind]) > 1 else ''} left out, {kind}: {listed(held[kind])}.")
-        if "truths" in held:
-            self.notes.append(f"True and false were read as 1 and 0 ({len(held['truths'])} columns).")
+        for kind, titles in sorted(others.items()):
+            self.notes.append(f"Column{'s' if len(titles) > 1 else ''} left out, {kind}: {listed(titles)}.")
         return features
 
 
@@ -123,86 +116,78 @@ class Table:
     code: str | None = None  # Python that reads the same points
 
 
-def table_of(frame: Frame, format: str, options: Options) -> Table:
+def table_of(frame: Frame, source: Source) -> Table:
     """Choose features, labels, weights and row names."""
     name, notes, block = frame.name, frame.notes, frame.block
-    target, counting = (frame.chosen([title])[0] if title else None for title in (options.labels, options.weights))
-    rows = _index_column(frame, options.index, target)
-    row_names = frame.cells(rows) if rows is not None else None if options.index == "none" else frame.row_names
-    labels = None if target is None else (_classes if options.classes else Frame.cells)(frame, target)
-    weights = None if counting is None else frame.numbers(counting)[0]
-    if counting is not None and weights is None:
-        raise FileError(
-            f"Weights must be numbers; column '{counting}' of {name} contains other values: name another column."
-        )
+    target, counting = (frame.chosen([title])[0] if title else None for title in (source.labels, source.weights))
+    rows = _index_column(frame, source.index, target)
+    row_names = None if rows is None else frame.cells(rows)
+    labels = None if target is None else (_classes if source.classes else Frame.cells)(frame, target)
+    weights = None if counting is None else frame.features([counting], True)[counting]
     own = [*frame.every] if block is None else [*frame.every][: block.shape[1]]
-    unwanted = {target, counting, rows, *frame.chosen(options.drop)}
-    wanted = [
-        title for title in (own if options.columns is None else frame.chosen(options.columns)) if title not in unwanted
-    ]
-    features = frame.features(wanted, options.columns is not None)
+    unwanted = {target, counting, rows, *frame.chosen(source.drop)}
+    wanted = own if source.columns is None else frame.chosen(source.columns)
+    features = frame.features([title for title in wanted if title not in unwanted], source.columns is not None)
     points = block if block is not None and [*features] == own else np.column_stack([*features.values()])
-    nothing = [float(word) for word in options.na_values or () if fullmatch(NUMBER, word)]
+    nothing = [float(word) for word in source.na_values if fullmatch(NUMBER, word)]
     if nothing and np.isin(points, nothing).any():
         points = np.where(np.isin(points, nothing), np.nan, points)
     if points.dtype.kind == "f" and not isinstance(points, np.memmap) and not (finite := np.isfinite(points)).all():
-        good = finite.all(axis=int(options.missing != "columns"))
-        if options.missing == "error" or not good.any():
+        good = finite.all(axis=int(source.missing != "columns"))
+        if source.missing == "error" or not good.any():
             which = f"{listed(compress(features, ~finite.all(axis=0)))}, first in row {finite.all(axis=1).argmin() + 1}"
             found = f"{name} has missing or infinite values ({(~finite).sum()}) in {which}"
             advice = "correct them, or leave them out with --missing rows or --missing columns"
             raise FileError(f"Points must be complete and finite; {found}: {advice}.")
-        notes.append(f"{(~good).sum()} of {len(good)} {options.missing} with missing values were left out.")
-        if options.missing == "columns":
+        notes.append(f"{(~good).sum()} of {len(good)} {source.missing} with missing values were left out.")
+        if source.missing == "columns":
             points, features = points[:, good], dict(compress(features.items(), good))
         else:
             row_names, points = np.arange(len(good)) if row_names is None else row_names, points[good]
             labels, weights, row_names = (v if v is None else np.asarray(v)[good] for v in (labels, weights, row_names))
     columns = None if block is not None and frame.names is None else tuple(features)
-    row_names = None if row_names is None else tuple(str(_word(value)) for value in row_names)
-    return Table(points, columns, row_names, labels, tuple(notes), name, format, frame.array, weights)
+    named_rows = None if row_names is None else tuple(str(_word(value)) for value in row_names)
+    return Table(points, columns, named_rows, labels, tuple(notes), name, str(source.format), frame.array, weights)
 
 
 def transposed(frame: Frame) -> Frame:
     """With rows for columns: what names the one names the other."""
-    block, names, row_names, beside = frame.block, frame.row_names, frame.names, frame.columns
+    block, beside, titles = frame.block, frame.columns, frame.names
+    names = frame.cells(frame.index).tolist() if frame.index in frame.every else None
     if block is None:
-        row_names, beside = [*frame.columns], {}
-        if frame.numbers(row_names[0])[0] is None:
-            names = frame.cells(row_names.pop(0)).tolist()
-        block = np.column_stack([*frame.features(row_names, True).values()])
+        titles, beside = [title for title in frame.columns if title != frame.index], {}
+        if names is None and frame.numbers(titles[0])[0] is None:
+            names = frame.cells(titles.pop(0)).tolist()
+        block = np.column_stack([*frame.features(titles, True).values()])
     names = None if names is None or len({*names}) < len(names) else [str(_word(title)) for title in names]
+    columns = beside if titles is None else {**beside, "": np.array(titles, object)}
     notes = [*frame.notes, "Rows and columns were transposed."]
-    return Frame(frame.name, beside, block.T, names, row_names, array=frame.array, notes=notes)
+    return Frame(frame.name, columns, block.T, names, index="", array=frame.array, notes=notes)
 
 
 def _numbers_of_words(words: Any, called: str) -> tuple[np.ndarray | None, str]:
+    """Numbers, or true and false as 1 and 0; None for text.  Text among more numbers would be lost, and is refused."""
     import pyarrow as pa
     from pyarrow import compute
 
-    with suppress(pa.ArrowInvalid):  # if one of the cells is not a number
+    with suppress(pa.ArrowInvalid):  # which saves time with nothing but numbers
         return (words.cast("float64").to_numpy(), "numbers") if words.null_count < len(words) else (None, "empty")
-    words = compute.utf8_trim_whitespace(words)
+    words = compute.ascii_trim_whitespace(words)
     words = compute.if_else(compute.is_in(words, pa.array(MISSING)), None, words)
-    patterns = (NUMBER, SIGNED, r"^(?i:true|false)$")
-    fits = [compute.match_substring_regex(words, pattern).fill_null(False).to_numpy() for pattern in patterns]
-    is_other = words.is_valid().to_numpy() & ~fits[0]
-    n_numbers, n_others, n_meant = fits[0].sum(), is_other.sum(), (fits[0] | fits[1]).sum()
-    n_words = (is_other & ~fits[1] & ~fits[2]).sum()
-    if n_words and n_words >= n_meant:
+    if words.null_count == len(words):
+        return None, "empty"
+    for kind in ("float64", "bool"):
+        with suppress(pa.ArrowInvalid):  # if one of the cells is something else
+            return words.cast(kind).cast("float64").to_numpy(), "numbers"
+    fits = [compute.match_substring_regex(words, form).fill_null(False).to_numpy() for form in (NUMBER, SIGNED)]
+    n_filled, n_numbers = len(words) - words.null_count, fits[0].sum()
+    if 2 * (fits[0] | fits[1]).sum() <= n_filled:
         return None, "text"
-    if n_meant and n_others:  # as text it would be lost
-        row = int(is_other.argmax())
-        cell = f"{words[row].as_py()[:30]!r} in row {row + 1}"
-        found = f"{called} has {n_numbers} numbers and {n_others} other cell{'s' if n_others > 1 else ''}, first {cell}"
-        advice = "correct it, use --thousands and --decimal to explain its signs, skip lines above the table with"
-        raise FileError(
-            f"A column must be numbers, true/false or text; {found}: {advice} --skip-rows, or leave it out with --drop."
-        )
-    if n_others:
-        return compute.equal(compute.utf8_lower(words), "true").cast("float64").to_numpy(), "truths"
-    numbers = np.array([np.nan if word is None else float(word) for word in words.to_pylist()])
-    return (numbers, "numbers") if n_numbers else (None, "empty")
+    row, n_others = int((words.is_valid().to_numpy() & ~fits[0]).argmax()), n_filled - n_numbers
+    cell = f"{words[row].as_py()[:30]!r} in row {row + 1}"
+    found = f"{called} has {n_numbers} numbers and {n_others} other cell{'s' if n_others > 1 else ''}, first {cell}"
+    advice = "correct it, use --thousands and --decimal to explain its signs, skip lines above the table with --skip-rows"
+    raise FileError(f"A column must be numbers, true/false or text; {found}: {advice}, or leave it out with --drop.")
 
 
 def _index_column(frame: Frame, index: str | None, target: str | None) -> str | None:
@@ -210,11 +195,11 @@ def _index_column(frame: Frame, index: str | None, target: str | None) -> str | 
     if index is not None:
         return None if index == "none" else frame.chosen([index])[0]
     title = next(iter(frame.every))
-    if frame.index not in (None, target) or frame.block is not None or title == target or len(frame.every) == 1:
-        return frame.index if frame.index != target else None
+    if frame.index in frame.every or frame.block is not None or title == target or len(frame.every) == 1:
+        return frame.index if frame.index in frame.every else None
     with suppress(FileError):
         numbers, kind = frame.numbers(title)
-        words = frame.cells(title).tolist() if kind in ("text", "times") else []
+        words = [] if numbers is not None or kind == "empty" else [_word(cell) for cell in frame.cells(title).tolist()]
         if words and None not in words and len({*words}) == len(words):
             frame.notes.append(f"The first column{f', {title!r},' if title else ''} names the rows.")
             return title
@@ -240,4 +225,4 @@ def _word(value: Any) -> str | None:
     if isinstance(value, float | np.floating) and value.is_integer():
         return str(int(value))
     word = (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)).strip()
-    return None if value is None or word in MISSING else word
+    return None if word in MISSING else word

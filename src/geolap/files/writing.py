@@ -31,23 +31,18 @@ def check_output(path: _Place | None, *, kind: str = "table", inputs: Sequence[_
 
     ``kind`` is "table", "matrix", "page" or "picture"; ``inputs`` are files that must not be overwritten.
     """
-    if path is None or (str(path) == "-" and kind == "table"):
+    if path is None or (str(path) == "-" and kind == "table") or _is_special(Path(path)):
         return
     path, endings = Path(path), ", ".join(_ENDINGS[kind])
-    if path.suffix.lower() not in _ENDINGS[kind] and not _is_special(path):
-        raise FileError(
-            f"The name of an output, here a {kind}, must end in {endings}; '{path.name}' does not: name a file that does."
-        )
-    if path.suffix.lower() == ".parquet":
-        needed("pyarrow", "files", "Writing .parquet needs")
+    if path.suffix.lower() not in _ENDINGS[kind]:
+        raise FileError(f"An output, here a {kind}, must end in {endings}: name a file that does, not '{path.name}'.")
     if path.is_dir() or any(Path(other).exists() and path.exists() and path.samefile(other) for other in inputs):
         raise FileError(f"An output must not overwrite its input or a folder; '{path}' is one: choose another name.")
-    if not _is_special(path):
-        try:
-            tempfile.TemporaryFile(dir=path.resolve().parent).close()
-        except OSError as error:
-            why = f"that of '{path}' does not, or is not ({error.strerror}): create it, or write elsewhere"
-            raise FileError(f"The folder of an output must exist and be writable; {why}.") from None
+    try:
+        tempfile.TemporaryFile(dir=path.resolve().parent).close()
+    except OSError as error:
+        why = f"that of '{path}' does not, or is not ({error.strerror}): create it, or write elsewhere"
+        raise FileError(f"The folder of an output must exist and be writable; {why}.") from None
 
 
 @contextmanager
@@ -89,9 +84,9 @@ def write_table(path: _Place, columns: Mapping[str, np.ndarray]) -> None:
     with replaced_file(path) as temporary:
         if ending == ".npy":  # names of rows have no place in it
             np.save(temporary, np.column_stack([column for column in columns.values() if column.dtype.kind in "biuf"]))
-        elif ending == ".npz":  # words as NumPy's own kind, which needs no pickling
+        elif ending == ".npz":
             arrays: dict[str, Any] = dict(columns)
-            for name in [name for name in arrays if arrays[name].dtype.kind == "O"]:
+            for name in [name for name in arrays if arrays[name].dtype.kind == "O"]:  # which would be pickled
                 arrays[name] = ["" if value is None else str(value) for value in arrays[name]]
             np.savez_compressed(temporary, **arrays)
         elif ending == ".parquet":
