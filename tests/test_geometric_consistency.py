@@ -116,6 +116,13 @@ def test_bandwidth_scales_with_the_data(factor):
     assert other.interval == pytest.approx(tuple(factor * v for v in one.interval), rel=1e-6)
 
 
+def test_the_minimum_of_up_to_a_thousand_points_does_not_depend_on_chance():
+    X = make_torus(700, random_state=0).data
+    found = [geolap.select_bandwidth(X, random_state=seed) for seed in range(3)]
+    assert {len(selection.details["sample"]) for selection in found} == {700}
+    assert np.ptp([selection.bandwidth for selection in found]) < 0.005 * found[0].bandwidth  # the tolerance of the search
+
+
 @pytest.mark.slow
 def test_same_seed_same_answer_whatever_the_threads():
     X = make_sphere(700, noise=0.01, noise_dims=30, random_state=0).data

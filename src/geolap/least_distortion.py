@@ -43,6 +43,8 @@ _PRECISE, _LOSS = 1.1, 0.003
 _LEVEL, _LEVEL_STOPPED = 0.95, 0.99
 # Their number grows at least by the first factor, to see whether a minimum is one by the second, at most by the third.
 _LEAST_MORE, _MORE_TO_SEE, _MOST_MORE = 1.5, 2.0, 8.0
+# Of no more points than this, all are asked there: the minimum does not depend on chance, and hardly takes longer.
+_SO_FEW = 1000
 # Where minima compete, bandwidths are evaluated in as many steps for each of the scan, unless that costs much.
 _FINER = 3
 _ANYWHERE = (0.0, np.inf)
@@ -204,9 +206,10 @@ def _asked(curve: Curve, values: "_Values", *, rule: str, bound: float, random_s
         needed, span = _needed(curve, rule=rule, bound=bound, random_state=random_state)
         if span == _ANYWHERE and len(some) < len(around):
             continue  # the range was too narrow
-        if needed <= n or n == len(sample):
+        needed = len(sample) if len(sample) <= _SO_FEW else min(needed, len(sample))
+        if needed <= n:
             return curve
-        n = min(needed, len(sample))
+        n = needed
 
 
 def _around(scanned: np.ndarray, minima: np.ndarray, steps: int) -> np.ndarray:
