@@ -94,6 +94,9 @@ _LEAST_GAP = 0.1
 _SAME, _ROUNDING = 1e-10, 1e-13
 # Rows of a full matrix that are looked at together, and parts of it that threads multiply.
 _ROWS_AT_ONCE, _PARTS = 64, 4
+# BLAS copies a matrix that it multiplies with several vectors; up to so many take less time one by one, over tiles of so
+# many entries, which stay in the cache meanwhile.
+_FEW_COLUMNS, _TILE_ENTRIES = 5, 2**17
 # With fewer entries, threads cost more than they save.
 _ENTRIES_FOR_THREADS = 10**6
 
@@ -497,14 +500,28 @@ def product(B: _Symmetric, n_jobs: int | None) -> Iterator[_Product]:
         with ThreadPoolExecutor(threads) as pool:
             yield lambda V: np.concatenate(list(pool.map(lambda part: part @ V, rows))) if len(rows) > 1 else rows[0] @ V
         return
-    W, s, t = (B.graph.weights, B.s, B.t) if isinstance(B, _Scaled) else (B, 1.0, 0.0)
-    parts = np.array_split(np.asarray(W, dtype=float), _PARTS, axis=1)  # W is symmetric, and BLAS faster from the left
+    full, s, t = (B.graph.weights, B.s, B.t) if isinstance(B, _Scaled) else (B, 1.0, 0.0)
+    W = np.asarray(full, dtype=float)
+    n, height = len(W), max(_TILE_ENTRIES // max(len(W), 1), 1)
+    parts = [slice(a, b) for a, b in pairwise(np.linspace(0, n, _PARTS + 1, dtype=int))]
     with ThreadPoolExecutor(threads) as pool:
 
         def times(V: np.ndarray) -> np.ndarray:
             U = np.ascontiguousarray(s * V.T)
-            found = list(pool.map(lambda part: U @ part, parts))
-            return (s * np.concatenate(found, axis=-1) + t * V.T).T
+            result = np.empty_like(U)
+
+            def of(part: slice) -> None:
+                if len(U) > _FEW_COLUMNS:
+                    result[:, part] = (W[part] @ U.T).T
+                    return
+                for start in range(part.start, part.stop, height):
+                    tile = slice(start, min(start + height, part.stop))
+                    for u, out in zip(U, result, strict=True):
+                        np.dot(W[tile], u, out=out[tile])
+
+            for _ in pool.map(of, parts):
+                pass
+            return (s * result + t * V.T).T
 
         yield times
 
