@@ -116,6 +116,17 @@ def test_many_eigenvectors_of_a_sparse_graph_are_found_in_blocks(monkeypatch):
         np.testing.assert_allclose(each.vectors, expected.vectors, atol=1e-6 * np.abs(expected.vectors).max())
 
 
+def test_many_eigenvectors_of_parts_that_hardly_hang_together():
+    X = make_sphere(450, random_state=0).data * [1.0, 1.3, 1.7]
+    W = sparse.block_diag([kernel_graph(neighbors.nearest_pairs(X, 10), 0.3).weights] * 2, format="lil")
+    W[0, 450] = W[450, 0] = 1e-8
+    d = W.sum(axis=1)
+    A = sparse.csr_array(W / np.sqrt(np.multiply.outer(d, d)))
+    values, _, residual = spectrum.largest_eigenpairs(A, 119, without=np.sqrt(d / d.sum())[:, None])
+    assert residual <= 1e-9
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(A.toarray())[::-1][1:120], atol=1e-12)
+
+
 @pytest.mark.parametrize("k", [3, 40])
 def test_block_lanczos_finds_what_lapack_finds(monkeypatch, k):
     X = make_sphere(900, random_state=0).data * [1.0, 1.3, 1.7]

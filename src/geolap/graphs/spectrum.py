@@ -92,6 +92,7 @@ _WANTED_OF_SINGLE, _CORRECTIONS = 2e-6, 20
 _LEAST_GAP = 0.1
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
 _SAME, _ROUNDING = 1e-10, 1e-13
+_TINY = float(np.finfo(float).tiny)
 # Rows of a full matrix that are looked at together, and parts of it that threads multiply.
 _ROWS_AT_ONCE, _PARTS = 64, 4
 # BLAS copies a matrix that it multiplies with several vectors; up to so many take less time one by one, over tiles of so
@@ -261,7 +262,7 @@ def _labels_of_full(graph: KernelGraph) -> np.ndarray:
     """Components of a full graph, without a matrix of edges: mostly some rows of W join all points."""
     W: Any = graph.weights
     v, s = graph.density, graph.density_sums
-    out = np.where(v * s > 0, 1.0 / np.maximum(s, np.finfo(float).tiny), 0.0)
+    out = np.where(v * s > 0, 1.0 / np.maximum(s, _TINY), 0.0)
     labels, left, n_components = np.full(graph.n_points, -1), np.arange(graph.n_points), 0
     while len(left):
         found, left = left[:1], left[1:]
@@ -589,11 +590,13 @@ def _block_lanczos(
     *,
     block_size: int | None = None,
     wanted: float = _WANTED,
+    relative: bool = False,
     dtype: Any = float,
 ) -> _Krylov | None:
     """A space with the largest eigenpairs of a matrix whose product with many vectors costs little more than with one.
 
-    Block Lanczos from random vectors, with full reorthogonalization; None if it does not converge.
+    Block Lanczos from random vectors, with full reorthogonalization; None if it does not converge.  Residuals are compared
+    with ``top``, or with the eigenvalue of each (``relative``).
     """
     b = block_size or int(np.clip(k // _BLOCKS_OF_WANTED, *_BLOCK))
     most = min(n - 1, _MOST_BLOCKS * b + 4 * k)
@@ -621,7 +624,8 @@ def _block_lanczos(
             block = np.linalg.qr(block - known * (known.T @ block))[0]
         if size >= look * b or size + b > most:
             values, U = np.linalg.eigh(T[:size, :size], UPLO="U")
-            digits = -np.log10(max(np.linalg.norm(below @ U[-b:, -k:], axis=0).max() / top, 1e-300))
+            residuals = np.linalg.norm(below @ U[-b:, -k:], axis=0) / (np.maximum(values[-k:], _TINY) if relative else top)
+            digits = -np.log10(max(residuals.max(), 1e-300))
             if digits >= -np.log10(wanted):
                 return _Krylov(basis[:, :size], values, U)
             # Digits grow in proportion to steps, or faster.
@@ -694,7 +698,8 @@ def _factorized(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _
 
 def _by_inverse(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _Eigenpairs:
     n = B.shape[0]
-    shift = 1e-10 * top
+    many = k >= _MANY_PAIRS  # where tiny eigenvalues must leave the others their digits
+    shift = (1e-6 if many else 1e-10) * top
     solve = _factors(B, top + shift).solve
 
     def solved(v: np.ndarray) -> np.ndarray:
@@ -706,8 +711,9 @@ def _by_inverse(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _
         return eigsh(LinearOperator((n, n), matvec=solved, dtype=float), k, which="LA", v0=_start(n), tol=tol)
 
     space = None
-    if k >= _MANY_PAIRS:  # triangular systems with eight right-hand sides take three times as long as with one
-        space = _block_lanczos(solved, n, k, known, float(largest(1, 0.1)[0][0]), block_size=_BLOCK_OF_MANY)
+    if many:  # triangular systems with eight right-hand sides take three times as long as with one
+        first = float(largest(1, 0.1)[0][0])
+        space = _block_lanczos(solved, n, k, known, first, block_size=_BLOCK_OF_MANY, relative=True)
     inverse, vectors = largest(k, _WANTED) if space is None else space.largest(k)
     return top + shift - 1.0 / inverse, vectors
 
