@@ -116,6 +116,15 @@ def test_as_many_edges_as_the_error_asks_for(hourglass, monkeypatch):
     assert _graph(hourglass, bandwidth=0.239).n_edges_ == pytest.approx(39, rel=0.05)
 
 
+def test_only_by_default_are_graphs_thinned_before_they_are_too_large(small, monkeypatch):
+    monkeypatch.setattr(build, "_MOST_POINTS_OF_FULL", 100)
+    monkeypatch.setattr(build, "UNTHINNED_ENTRIES", 10**5)
+    assert _graph(small, bandwidth=0.5).n_edges_ is not None
+    assert _graph(small, bandwidth=0.5, n_edges="all").n_edges_ is None
+    weighted = geolap.GraphLaplacian(0.5, random_state=0).fit(small, sample_weight=np.full(len(small), 2.0))
+    assert weighted.n_edges_ is None
+
+
 @pytest.mark.slow
 def test_the_bandwidth_is_that_of_all_pairs(small, monkeypatch):
     expected = geolap.GeometricConsistency(random_state=0).fit(small).bandwidth_

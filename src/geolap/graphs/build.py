@@ -22,7 +22,7 @@ from ..data.multiplicity import copies_of, own_weight
 from ..data.pairs import Pairs
 from ..data.points import Points, host_array, in_unit, is_chunked, on_device, spread_rows
 from ..engines.base import NO_NEIGHBORS
-from ..engines.cost import MOST_ENTRIES, graph_memory
+from ..engines.cost import MOST_ENTRIES, UNTHINNED_ENTRIES, graph_memory
 from ..engines.gaussian_cells import neighborhood_share
 from ..kernel import gaussian
 from ..laplacian import density_weights
@@ -270,7 +270,8 @@ def _stored(
     if isinstance(spec.n_edges, str) and entries > _SHARE_OF_FULL * n * n and _fits_in_full(points):
         pairs = all_pairs(points)
         return pairs if rho is None else pairs.scaled(rho), cutoff, None
-    if entries <= most:
+    thins = spec.n_edges == "auto" and points.multiplicity is None and not points.on_gpu
+    if entries <= (min(most, UNTHINNED_ENTRIES) if thins else most):
         _require_memory(points, entries, f"A graph of about {entries:.1e} entries")
         pairs = pairs_within(points, cutoff * bandwidth, rho=rho, narrowest=bandwidth, n_jobs=spec.n_jobs)
         return pairs, cutoff, None
