@@ -88,7 +88,7 @@ def test_many_features_are_calibrated_as_on_the_host(gpu):
 
 
 def test_a_graph_chosen_by_size_is_that_of_the_host(gpu, roll, monkeypatch):
-    monkeypatch.setattr("geolap.graphs.build._MOST_POINTS_OF_FULL", 300)
+    monkeypatch.setattr("geolap.graphs.build.MOST_POINTS_OF_FULL", 300)
     host = geolap.LaplacianEigenmap(3, bandwidth=1.5, random_state=0).fit(roll)
     for share, is_sparse in ((0.0, False), (1.0, True)):
         monkeypatch.setattr("geolap.graphs.build._SHARE_OF_FULL", share)

@@ -97,7 +97,7 @@ def test_eigenvalues_are_those_of_all_pairs_to_the_error_that_is_told(hourglass)
 @pytest.mark.slow
 def test_as_many_edges_as_the_error_asks_for(hourglass, monkeypatch):
     assert _graph(hourglass, bandwidth=0.239).thinning_error_ is None  # all pairs fit
-    monkeypatch.setattr(build, "_MOST_POINTS_OF_FULL", 1000)
+    monkeypatch.setattr(build, "MOST_POINTS_OF_FULL", 1000)
     monkeypatch.setattr(build, "MOST_ENTRIES", 10**6)
     model = _graph(hourglass, bandwidth=0.239)
     assert model.thinning_error_ < 0.021
@@ -117,7 +117,7 @@ def test_as_many_edges_as_the_error_asks_for(hourglass, monkeypatch):
 
 
 def test_only_by_default_are_graphs_thinned_before_they_are_too_large(small, monkeypatch):
-    monkeypatch.setattr(build, "_MOST_POINTS_OF_FULL", 100)
+    monkeypatch.setattr(build, "MOST_POINTS_OF_FULL", 100)
     monkeypatch.setattr(build, "UNTHINNED_ENTRIES", 10**5)
     assert _graph(small, bandwidth=0.5).n_edges_ is not None
     assert _graph(small, bandwidth=0.5, n_edges="all").n_edges_ is None
@@ -129,7 +129,7 @@ def test_only_by_default_are_graphs_thinned_before_they_are_too_large(small, mon
 def test_the_bandwidth_is_that_of_all_pairs(small, monkeypatch):
     expected = geolap.GeometricConsistency(random_state=0).fit(small).bandwidth_
     monkeypatch.setattr(build, "MOST_ENTRIES", 10**5)
-    monkeypatch.setattr(build, "_MOST_POINTS_OF_FULL", 100)
+    monkeypatch.setattr(build, "MOST_POINTS_OF_FULL", 100)
     model = geolap.LaplacianEigenmap(random_state=0).fit(small)
     assert model.bandwidth_ == expected
     assert model.n_edges_ > 50

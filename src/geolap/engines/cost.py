@@ -13,7 +13,17 @@ import numpy as np
 from ..runtime.memory import available_memory, in_words
 from ..runtime.threads import one_blas_thread
 
-__all__ = ["MOST_ENTRIES", "UNTHINNED_ENTRIES", "Cost", "graph_memory", "map_cost", "neighbor_entries", "selection_cost", "selection_memory"]
+__all__ = [
+    "MOST_ENTRIES",
+    "MOST_POINTS_OF_FULL",
+    "UNTHINNED_ENTRIES",
+    "Cost",
+    "graph_memory",
+    "map_cost",
+    "neighbor_entries",
+    "selection_cost",
+    "selection_memory",
+]
 
 # The memory of the interpreter and the libraries.
 _BASE = 210e6
@@ -21,12 +31,14 @@ _BASE = 210e6
 _SCANNED, _REFINED = 30, 9
 # Evaluation points.
 _ASKED = 200
+# Up to this many points the matrix of a graph is full (200 MB), and takes so many bytes for each entry while it is used.
+MOST_POINTS_OF_FULL, _BYTES_OF_FULL = 5000, 16.0
 # More entries of a graph than this are not stored (1.2 GB).
 MOST_ENTRIES = 10**8
 # Entries up to which a graph keeps all pairs by default: more take several times as long as a share of them.
 UNTHINNED_ENTRIES = 3 * 10**7
-# Points within reach of one at ε̂, and edges of a point where pairs are thinned.
-_WITHIN_REACH, _EDGES = 5000, 80.0
+# Points within reach of one at ε̂, as a share of all and at most, and edges of a point where pairs are thinned.
+_SHARE_WITHIN_REACH, _WITHIN_REACH, _EDGES = 0.1, 5000, 80.0
 
 
 @dataclass(frozen=True)
@@ -115,10 +127,11 @@ def map_cost(
     """
     if n_landmarks is None and n_neighbors is None:
         selection = selection_cost(engine, n, r, n_jobs=n_jobs)
-        within = float(n) * min(n, _WITHIN_REACH)
+        within = float(n) * min(_SHARE_WITHIN_REACH * n, _WITHIN_REACH)
         entries = within if within <= UNTHINNED_ENTRIES else min(MOST_ENTRIES, float(n) * _EDGES)
         first = selection.seconds if known is None else known
-        memory = max(selection.memory, graph_memory(entries) + 40.0 * n * r + 1000.0 * n)
+        stored = graph_memory(entries) if n > MOST_POINTS_OF_FULL else _BASE + _BYTES_OF_FULL * n * n
+        memory = max(selection.memory, stored + 40.0 * n * r + 1000.0 * n)
         return Cost("pairs within reach", memory, first + _seconds(1500.0 * entries, n_jobs), selection.available)
     if n_landmarks is not None:
         selection = selection_cost(engine, n, r, n_jobs=n_jobs)

@@ -79,9 +79,9 @@ _PARAMETERS = """    renormalization : float, default <λ>
         with all training points.
     n_edges : int, "auto" or "all", default "auto"
         Mean number of edges stored per point if more pairs are within reach: those with much of the weight of either end,
-        and a random share of the others, weighted up.  "auto" stores all pairs up to 3·10⁷ entries, and beyond that
-        enough edges for eigenvalues to be right to 2 %.  "all" never thins, and raises an error beyond 10⁸ entries.  On a GPU
-        its memory sets both limits.
+        and a random share of the others, weighted up.  "auto" stores all pairs up to 3·10⁷ entries, and beyond
+        that enough edges for eigenvalues to be right to 2 %.  "all" never thins, and raises an error beyond 10⁸ entries.  On
+        a GPU its memory sets both limits.
     local_scale : int, "regional" <which scale>
         Local bandwidths ε ρ_i: ρ from the relative distance to the k-th neighbor (`geolap.neighbor_scale`), from geometric
         consistency in each region (`geolap.regional_scale`), or as given.

@@ -22,7 +22,7 @@ from ..data.multiplicity import copies_of, own_weight
 from ..data.pairs import Pairs
 from ..data.points import Points, host_array, in_unit, is_chunked, on_device, spread_rows
 from ..engines.base import NO_NEIGHBORS
-from ..engines.cost import MOST_ENTRIES, UNTHINNED_ENTRIES, graph_memory
+from ..engines.cost import MOST_ENTRIES, MOST_POINTS_OF_FULL, UNTHINNED_ENTRIES, graph_memory
 from ..engines.gaussian_cells import neighborhood_share
 from ..kernel import gaussian
 from ..laplacian import density_weights
@@ -47,8 +47,6 @@ __all__ = [
     "one_of_each",
 ]
 
-# Up to this many points the matrix is full (200 MB).
-_MOST_POINTS_OF_FULL = 5000
 # On a GPU it is as long as it takes this share of the free memory, if more than the second share of its entries count; a
 # sparse one takes so many bytes for each entry while it is built.
 _SHARE_OF_MEMORY, _SHARE_OF_FULL, _BYTES_THERE = 0.4, 0.1, 200.0
@@ -255,7 +253,7 @@ def _stored(
 ) -> tuple[Pairs, float | None, Thinning | None]:
     """The pairs that the graph stores, over √(ρ_i ρ_j), its cut-off, and how they were thinned."""
     spec, rho, n = skeleton.spec, None if skeleton.scale is None else skeleton.scale.rho, len(points)
-    full = spec.cutoff is None and n <= _MOST_POINTS_OF_FULL
+    full = spec.cutoff is None and n <= MOST_POINTS_OF_FULL
     most = _most_entries(points) if isinstance(spec.n_edges, str) else n * (spec.n_edges + 1)
     if skeleton.pairs is not None or (full and n * n <= most):
         pairs = all_pairs(points, n_jobs=spec.n_jobs) if skeleton.pairs is None else skeleton.pairs
