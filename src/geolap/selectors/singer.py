@@ -22,7 +22,7 @@ from ..data.points import Points, spread_rows
 from ..local_pca import largest_gap, local_singular_values, vote
 from ..selection import Selection
 from ..validation import check_number, check_random_state
-from .base import RivalRule
+from .base import BandwidthSelector, RivalRule
 from .geometric_consistency import GeometricConsistency
 
 __all__ = ["SingerRate", "singer_factor"]
@@ -65,14 +65,14 @@ class SingerRate(RivalRule):
 
     intrinsic_dim: int | None = None
     n_sample: int = 1000
-    pilot: RivalRule | None = None
+    pilot: BandwidthSelector | None = None
     random_state: Any = None
 
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
         check_number("n_sample", self.n_sample, Integral, low=3)
         if self.intrinsic_dim is not None:
             check_number("intrinsic_dim", self.intrinsic_dim, Integral, low=1)
-        if self.pilot is not None and not isinstance(self.pilot, RivalRule):
+        if self.pilot is not None and not isinstance(self.pilot, BandwidthSelector):
             raise TypeError(f"pilot must be a selector, such as GeometricConsistency(); {self.pilot!r} was given.")
         random_state = check_random_state(self.random_state)
         n_pilot = max(3, min(self.n_sample, len(points) // 2))
