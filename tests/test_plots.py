@@ -79,6 +79,22 @@ def test_singular_values_tell_the_dimension_at_the_bandwidth():
     assert any("dimension 2" in text.get_text() for text in ax.get_legend().get_texts())
 
 
+def test_graph_and_dimension_are_those_of_the_metric_that_was_fitted():
+    X = make_sphere(100, random_state=0).data
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    by_points = geolap.GeometricConsistency(random_state=0).fit(X)
+    by_distances = geolap.GeometricConsistency(metric="precomputed", random_state=0).fit(D)
+    searched = geolap.ConsistencySearch({"n_neighbors": [10]}, selector=geolap.GeometricConsistency(metric="precomputed"))
+    for fitted in (by_distances, searched.set_params(random_state=0).fit(D)):
+        fitted.selection_ = by_points.selection_  # the same bandwidths
+        ours, theirs = (HealthDisplay.from_estimator(*of, random_state=0).curve for of in ((fitted, D), (by_points, X)))
+        np.testing.assert_allclose(ours.effective_neighbors, theirs.effective_neighbors)
+        ours, theirs = (
+            SingularValuesDisplay.from_estimator(*of, random_state=0).curve for of in ((fitted, D), (by_points, X))
+        )
+        np.testing.assert_allclose(ours.singular_values[:, :3], theirs.singular_values[:, :3], atol=1e-9)
+
+
 def test_circles_have_the_radius_that_was_asked_for(points, selector, eigenmap):
     metric = geolap.riemannian_metric(eigenmap.embedding_, eigenmap.graph_.laplacian())
     assert "radius 0.5 " in MetricDisplay(metric, radius=0.5).plot().ax_.get_title()

@@ -29,6 +29,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from .. import shown
+from ..data.distances import Metric
 from ..dimension import DimensionCurve, dimension_curve
 from ..estimators.clusters import LaplacianClustering
 from ..estimators.coordinates import IndependentCoordinates
@@ -202,7 +203,8 @@ class HealthDisplay(_Display):
     def from_estimator(cls, estimator: Any, X: ArrayLike, *, random_state: Any = None, ax: Axes | None = None) -> Self:
         """Graphs of the points X at all bandwidths that a fitted selector or estimator searched."""
         selection = _selection_of(estimator)
-        return cls(health_curve(X, selection.bandwidths, random_state=random_state), selection.bandwidth).plot(ax=ax)
+        curve = health_curve(X, selection.bandwidths, random_state=random_state, metric=_metric_of(estimator))
+        return cls(curve, selection.bandwidth).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         curve = self.curve
@@ -253,7 +255,7 @@ class SingularValuesDisplay(_Display):
     ) -> Self:
         """Singular values of the points X at all bandwidths that a fitted selector or estimator searched."""
         selection = _selection_of(estimator)
-        curve = dimension_curve(X, selection.bandwidths, random_state=random_state)
+        curve = dimension_curve(X, selection.bandwidths, random_state=random_state, metric=_metric_of(estimator))
         return cls(curve, selection.bandwidth, scales).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -542,6 +544,12 @@ def _selection_of(estimator: Any) -> Selection:
             "fit it with the name of a method as its bandwidth."
         )
     return selection
+
+
+def _metric_of(estimator: Any) -> Metric:
+    """The distance between points for an estimator; a search has that of its selector."""
+    selector = getattr(estimator, "selector", None)
+    return getattr(estimator, "metric", None) or getattr(selector, "metric", None) or "euclidean"
 
 
 def _two_coordinates(embedding: ArrayLike) -> np.ndarray:
