@@ -318,6 +318,19 @@ def test_a_report_is_a_page(run, sphere, tmp_path):
     assert os.listdir(tmp_path) == ["page.html"]
 
 
+@pytest.mark.parametrize("options", [["cosine"], ["correlation"], ["cosine", "--standardize"]])
+def test_the_code_of_a_report_makes_the_points_that_it_shows(options, run, sphere, tmp_path, monkeypatch):
+    pages = []
+    monkeypatch.setattr(
+        "geolap.display.report.write_report", lambda path, X, **told: pages.append((X, told)) or path.touch()
+    )
+    given = ["--metric", *options, "-b", 0.5, "-o", tmp_path / "L.npz", "--report", tmp_path / "r.html"]
+    assert run("laplacian", sphere, "--drop", "side,city", *given)[0] == 0
+    (points, told), names = pages[0], {}
+    exec(told["reading"], names)
+    np.testing.assert_allclose(names["X"], points, rtol=1e-12)
+
+
 def test_every_command_draws_and_reports(run, sphere, tmp_path, monkeypatch):
     pages = []
     monkeypatch.setattr("geolap.display.report.write_report", lambda path, *_, **told: pages.append(told) or path.touch())

@@ -33,6 +33,11 @@ __all__ = [
 _MANY = 20_000
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 _THOUSANDS = {"space": " "}
+# Points at whose Euclidean distances a metric is.
+_ON_SPHERE = {
+    "cosine": "X = normalize(X)",
+    "correlation": "X = normalize(X - X.mean(axis=1, keepdims=True))",
+}
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
@@ -139,19 +144,22 @@ def read_points(
 
 
 def _code(file: str, reading: Reading, labels: str | None) -> str | None:
-    """Python that reads the same points; None for standard input."""
+    """Python that makes the points that a report is about; None for standard input."""
     if file == "-":
         return None
     given = {name: value for name, value in vars(reading).items() if value != getattr(Reading(), name)}
     given |= _signs(reading)
-    scaled, _ = given.pop("standardize", False), given.pop("max_size", None)
+    scaled, metric, _ = given.pop("standardize", False), given.pop("metric", None), given.pop("max_size", None)
     given |= {} if labels is None else {"labels": labels, "classes": False}
     options = "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
-    lines = ["from geolap.files import read_table", "", f"X = read_table({file!r}{options}).points"]
+    imports, lines = ["from geolap.files import read_table"], [f"X = read_table({file!r}{options}).points"]
     if scaled:
-        lines[1:1] = ["from sklearn.preprocessing import StandardScaler"]
+        imports.append("from sklearn.preprocessing import StandardScaler")
         lines.append("X = StandardScaler().fit_transform(X)")
-    return "\n".join(lines)
+    if metric in _ON_SPHERE:
+        imports.append("from sklearn.preprocessing import normalize")
+        lines.append(_ON_SPHERE[metric])
+    return "\n".join([*imports, "", *lines])
 
 
 def selector_for(run: Run, selecting: Selecting, labels: Any, metric: str, **graph: Any) -> Any:
