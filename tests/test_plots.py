@@ -3,6 +3,7 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy import sparse
 
 import geolap
 from geolap.datasets import make_sphere, make_swiss_roll
@@ -143,7 +144,12 @@ def test_results_plot_themselves_in_one_call(points):
     assert geolap.dimension_curve(points, [2.0, 3.0]).plot().ax_
 
 
-def test_clusters_that_fall_apart_are_drawn_on_principal_components():
-    X = np.random.default_rng(0).standard_normal((60, 3)) + np.repeat([[0.0] * 3, [50.0] * 3], 30, axis=0)
-    ax = geolap.LaplacianClustering(2, bandwidth=1.0, random_state=0).fit(X).plot().ax_
-    assert ax.get_xlabel() == "principal component 1"
+@pytest.mark.parametrize("n_features", [2, 3])
+def test_clusters_that_fall_apart_are_drawn_on_principal_components(n_features):
+    X = np.random.default_rng(0).standard_normal((60, n_features)) + np.repeat([[0.0], [50.0]], 30, axis=0)
+    drawn = []
+    for features in (X, sparse.csr_array(X)):
+        ax = geolap.LaplacianClustering(2, bandwidth=1.0, random_state=0).fit(features).plot().ax_
+        assert ax.get_xlabel() == "principal component 1"
+        drawn.append(np.concatenate([points.get_offsets() for points in ax.collections]))
+    np.testing.assert_allclose(np.abs(drawn[1]), np.abs(drawn[0]), atol=1e-9)

@@ -441,7 +441,9 @@ def _clusters_on_a_map(clustering: LaplacianClustering) -> MapDisplay:
     graph, labels = clustering.graph_, clustering._labels
     components, points = graph_components(graph), clustering._built.on_host.points
     if components.max() and points is not None and points.shape[1] > 1:
-        places = PCA(2, svd_solver="full").fit_transform(points)
+        # Of sparse features; ARPACK finds fewer components than there are features.
+        solver = "full" if isinstance(points, np.ndarray) else "covariance_eigh" if points.shape[1] == 2 else "arpack"
+        places = PCA(2, svd_solver=solver, random_state=0).fit_transform(points)
         return MapDisplay(places, labels, "cluster", ("principal component 1", "principal component 2"))
     return MapDisplay(smooth_spectrum(graph, 3, components=components).vectors[:, 1:], labels, "cluster")
 
