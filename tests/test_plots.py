@@ -114,6 +114,13 @@ def test_the_distortions_drawn_average_to_the_criterion(selector, eigenmap):
     assert np.isclose(display.distortion.mean(), selection.scores[selection.bandwidths == selection.bandwidth][0])
 
 
+def test_distortions_are_drawn_after_a_search_over_bandwidths_too(points, eigenmap):
+    search = geolap.ConsistencySearch({"bandwidth": [2.0, 3.0]}, random_state=0).fit(points)
+    display = DistortionDisplay.from_selection(search.selection_, eigenmap.embedding_)
+    assert len(display.rows) == len(display.distortion)
+    assert np.isclose(display.distortion.mean(), search.best_score_)
+
+
 def test_what_cannot_be_drawn_is_told_in_a_sentence(points, eigenmap):
     with pytest.raises(ValueError, match=r"must be fitted and have chosen .* LaplacianEigenmap has no selection_: fit it"):
         SelectionDisplay.from_estimator(eigenmap)

@@ -265,7 +265,13 @@ def _restricted(
         interval=None,
         status=status,
         method="gc" if selector.dual else "gc_inverse",
-        details={"per_point": curve.values, "weights": curve.weights, "everyone": len(sample) == len(points)},
+        details={
+            "sample": sample,
+            "n_points": points.total,
+            "everyone": len(sample) == len(points),
+            "per_point": curve.values,
+            "weights": curve.weights,
+        },
     )
 
 
