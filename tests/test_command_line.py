@@ -203,6 +203,30 @@ def test_rules_that_visit_all_pairs_of_many_points_are_told_before_they_do(metho
     assert told is None or f"{told} visit all pairs of 50000 points" in err
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--exact"], {"exact": True, "engine": "auto", "n_neighbors": None, "n_landmarks": None}),
+        (["--engine", "tiled", "--n-landmarks", 50], {"engine": "tiled", "n_landmarks": 50}),
+        (["--n-neighbors", 10, "--n-jobs", 1], {"exact": False, "n_neighbors": 10, "n_jobs": 1}),
+        (["--bandwidth", 0.5], None),
+    ],
+)
+def test_the_cost_of_a_map_of_many_points_is_told_as_it_will_be_computed(
+    options, expected, run, sphere, tmp_path, monkeypatch
+):
+    forecasts = []
+    monkeypatch.setattr("geolap.cli.preparing._MANY", 300)
+    monkeypatch.setattr("geolap.forecasting.forecast", lambda X, task, **given: forecasts.append((task, given)) or "Long")
+    code, _, err = run("embed", sphere, "--drop", "side,city", "-o", tmp_path / "map.csv", *options)
+    assert code == 0
+    assert ("Note: Long." in err) == (expected is not None)
+    assert len(forecasts) == (expected is not None)
+    for task, given in forecasts:
+        assert task == "map"
+        assert given | expected == given
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "npy", "npz", "parquet"])
 def test_a_map_is_written_by_the_ending_of_its_name(suffix, run, sphere, tmp_path):

@@ -23,7 +23,6 @@ __all__ = [
     "read_points",
     "selector_for",
     "tell_cost",
-    "tell_cost_of_map",
     "warn_of_pairs",
     "write_columns",
     "write_page",
@@ -216,29 +215,16 @@ def local_scale_of(text: str | None) -> int | str | None:
     return int(text)
 
 
-def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting, metric: str) -> None:
-    """Before long work, how long the choice of a bandwidth over all pairs will be."""
-    if _worth_telling(run, points, selecting, metric):
-        from ..forecasting import forecast
-
-        exact, engine = bool(selecting.exact), selecting.engine or "auto"
-        run.note(f"{forecast(points, exact=exact, engine=engine, n_jobs=run.n_jobs)}.")
-
-
-def tell_cost_of_map(
-    run: Run, points: "np.ndarray", selecting: Selecting, metric: str, graph: Graph, n_landmarks: int | None
+def tell_cost(
+    run: Run, points: "np.ndarray", selecting: Selecting, metric: str, task: str = "selection", **graph: int | None
 ) -> None:
-    """The same of a map, unless its graph is one that no forecast knows."""
-    chosen = graph.bandwidth is graph.cutoff is graph.local_scale is None
-    if chosen and _worth_telling(run, points, selecting, metric):
-        from ..forecasting import forecast
+    """Before long work, how long it will be: the choice of a bandwidth over all pairs, or a map on a graph."""
+    if len(points) < _MANY or run.quiet or selecting.method not in BY_CONSISTENCY or metric not in WITH_COORDINATES:
+        return
+    from ..forecasting import forecast
 
-        n_neighbors = graph.n_neighbors if isinstance(graph.n_neighbors, int) else None
-        run.note(f"{forecast(points, 'map', n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=run.n_jobs)}.")
-
-
-def _worth_telling(run: Run, points: "np.ndarray", selecting: Selecting, metric: str) -> bool:
-    return len(points) >= _MANY and not run.quiet and selecting.method in BY_CONSISTENCY and metric in WITH_COORDINATES
+    exact, engine = bool(selecting.exact), selecting.engine or "auto"
+    run.note(f"{forecast(points, task, exact=exact, engine=engine, n_jobs=run.n_jobs, **graph)}.")
 
 
 def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:
