@@ -442,6 +442,10 @@ def test_a_graph_of_nearest_neighbors_is_not_advised_to_join_them(run, tmp_path)
     assert "For a map, use nearest neighbors (--n-neighbors 10) and a bandwidth that varies (--local-scale 7)." in told[0]
     assert "The scale of nearest neighbors, which the graph uses: good for maps" in told[1]
     assert ["gamma =" in text for text in told] == [True, False]  # none stands for one that varies
+    for graph, single in ((), True), (near, False):
+        for command in (("select",), ("laplacian", "-o", tmp_path / "L.npz")):
+            result = json.loads(run(*command, tmp_path / "noise.npy", *graph, "--json")[1])["result"]
+            assert (result.get("selection", result)["conversions"] is not None) == single
     code, _, err = run("select", tmp_path / "noise.npy", "--local-scale", "near")
     assert code == 2
     assert "--local-scale must be a number of neighbors or 'regional'; 'near' was given" in err

@@ -350,7 +350,7 @@ def demo(
 def _selected(run: Run, table: Any, selection: Any, output: str | None, *more: str, varies: bool = False) -> Answer:
     """The answer of a command that chooses a bandwidth."""
     shown = [*shown_selection(run, selection, varies=varies), *more]
-    result = described_selection(run, selection) or {}
+    result = described_selection(run, selection, varies=varies) or {}
     return Answer(result, shown, repr(float(selection.bandwidth)), table, selection, output)
 
 
