@@ -135,14 +135,17 @@ def least_of(
     curve: Curve,
     method: str,
     *,
+    rule: str = "global",
     random_state: np.random.RandomState | None = None,
     ends: bool = True,
     details: dict[str, Any] | None = None,
 ) -> Selection:
-    """The selection of a rule that takes the lowest minimum of its curve, with an interval given a ``random_state``."""
+    """The selection by the lowest minimum of a curve, or by its first, with an interval given a ``random_state``."""
     minima = minima_of(curve)
-    bandwidth, status = choose(curve, minima, ends=ends)
-    interval = None if random_state is None else resampled_interval(curve, bandwidth, minima, random_state=random_state)
+    bandwidth, status = choose(curve, minima, rule=rule, ends=ends)
+    interval = None
+    if random_state is not None:
+        interval = resampled_interval(curve, bandwidth, minima, rule=rule, random_state=random_state)
     return Selection(
         bandwidth=bandwidth,
         bandwidths=curve.bandwidths,

@@ -25,11 +25,12 @@ from ..data.points import Points
 from ..graphs.scale import resolve_scale
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..runtime.progress import Spoken, say
-from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine
+from ..search import STEPS_PER_OCTAVE, Curve, refine
 from ..selection import Selection, Status
 from ..specification import FullSpec, GraphSpec, same_setting
 from ..validation import check_bandwidths, check_n_sample, check_number, check_random_state
 from . import GeometricConsistency
+from .base import least_of
 
 __all__ = ["ConsistencySearch", "Gain"]
 
@@ -253,26 +254,18 @@ def _restricted(
     curve = Curve(grid, values(grid), problem.weights)
     if ranged:
         curve = refine(curve, values)
-    minima = minima_of(curve)
-    bandwidth, status = choose(curve, minima, rule=selector.rule) if len(grid) > 2 else (None, Status.FLAT)
-    if not ranged or bandwidth is None:
-        bandwidth = float(curve.bandwidths[curve.mean.argmin()])
-    return Selection(
-        bandwidth=bandwidth,
-        bandwidths=curve.bandwidths,
-        scores=curve.mean,
-        minima=minima,
-        interval=None,
-        status=status,
-        method="gc" if selector.dual else "gc_inverse",
-        details={
-            "sample": sample,
-            "n_points": points.total,
-            "everyone": len(sample) == len(points),
-            "per_point": curve.values,
-            "weights": curve.weights,
-        },
-    )
+    details = {
+        "sample": sample,
+        "n_points": points.total,
+        "everyone": len(sample) == len(points),
+        "per_point": curve.values,
+        "weights": curve.weights,
+    }
+    found = least_of(curve, "gc" if selector.dual else "gc_inverse", rule=selector.rule, details=details)
+    if ranged:
+        return found
+    best = float(curve.bandwidths[curve.mean.argmin()])
+    return replace(found, bandwidth=best, status=found.status if len(grid) > 2 else Status.FLAT)
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
