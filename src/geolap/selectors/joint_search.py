@@ -296,8 +296,6 @@ def _checked(parameters: Any, selector: GeometricConsistency) -> dict[str, Any]:
     for name, spec in parameters.items():
         if name not in known:
             raise ValueError(f"A parameter must affect the graph ({', '.join(known)}); {name!r} was given: leave it out.")
-        if name == "bandwidth" and spec is None:
-            continue
         if isinstance(spec, tuple):
             if (
                 len(spec) != 2
