@@ -245,15 +245,14 @@ def _restricted(
     """The best of some bandwidths, or within a range of them."""
     sample = check_n_sample(selector.n_sample, len(points), selector.random_state)
     problem = selector.problem(points, skeleton, sample)
-    values = problem.per_point
     ranged = isinstance(bandwidths, tuple)
     grid = np.unique(bandwidths)
     if ranged:
         low, high = bandwidths
         grid = np.geomspace(low, high, max(5, 1 + int(np.ceil(STEPS_PER_OCTAVE * np.log2(high / low)))))
-    curve = Curve(grid, values(grid), problem.weights)
+    curve = Curve(grid, problem.curve(grid).per_point, problem.weights)
     if ranged:
-        curve = refine(curve, values)
+        curve = refine(curve, lambda eps: problem.curve(eps).per_point)
     details = {
         "sample": sample,
         "n_points": points.total,
