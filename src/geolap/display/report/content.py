@@ -281,13 +281,13 @@ def _name(name: str | None) -> str:
 
 def _known_health(selection: Selection) -> HealthCurve | None:
     """Neighbors of the evaluation points, as far as the selection remembers them."""
-    if not {"effective_neighbors", "share", "scanned"} <= set(selection.details):
+    if not {"effective_neighbors", "n_points", "scanned"} <= set(selection.details):
         return None
-    effective, share = selection.details["effective_neighbors"], selection.details["share"]
+    effective = selection.details["effective_neighbors"]
     scanned = weights_at(selection.details.get("weights"), slice(len(effective)))
     return HealthCurve(
         bandwidths=selection.details["scanned"],
-        n_points=round(float(quantile_of(effective[:, -1], 0.5, scanned) / share[-1])),
+        n_points=round(selection.details["n_points"]),
         components=None,
         largest_component=None,
         # Neighbors of weight 1e-4 together: none within 3ε.
