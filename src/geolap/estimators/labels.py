@@ -71,6 +71,15 @@ _SETTINGS = """    n_eigenvectors : int, optional
         larger than half a gigabyte, always uses landmarks: by default 5000 to 20 000, so that a neighborhood has about a
         hundred.
 """
+_ATTRIBUTES = """    graph_weights_ : dict
+        Weight of each graph, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and ``selection_``
+        are those of the first.
+    n_graph_components_, n_unreached_ : int
+        Number of connected components of the graph, and of points in components without a label, which get the values of the
+        nearest point that is reached.
+    landmarks_ : ndarray or None
+        Rows of the points in ``graph_``, ascending; None if all are.
+"""
 
 
 @dataclass(eq=False, repr=False)
@@ -79,6 +88,7 @@ class _SmoothEstimator(GraphEstimator):
 
     _texts: ClassVar[dict[str, str]] = {
         "settings": _SETTINGS,
+        "attributes of the fit": _ATTRIBUTES,
         **GraphEstimator._texts,
         "parameters of the graph": graph_parameters(which_neighbors=_WHICH_NEIGHBORS),
     }
@@ -284,14 +294,7 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     n_eigenvectors_, power_, penalty_ : int, float, float
         p, m and μ of the best setting; the others also count, weighted by leave-one-out mistakes, unless all three were
         given.
-    graph_weights_ : dict
-        Weight of each graph, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and ``selection_``
-        are those of the first.
-    n_graph_components_, n_unreached_ : int
-        Number of connected components of the graph, and of points in components without a label, which get the values of the
-        nearest labeled component.
-    landmarks_ : ndarray or None
-        Rows of the points in ``graph_``, ascending; None if all are.
+    <attributes of the fit>
     <attributes of the graph>
 
     See Also
@@ -379,13 +382,7 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
         Values at all points given to ``fit``.  For a dask array, a lazy dask array.
     n_eigenvectors_, power_, penalty_ : int, float, float
         p, m and μ of the best setting; the others also count, weighted by leave-one-out errors, unless all three were given.
-    graph_weights_ : dict
-        Weight of each graph, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and ``selection_``
-        are those of the first.
-    n_graph_components_, n_unreached_ : int
-        Number of connected components of the graph, and of points in components without a known value.
-    landmarks_ : ndarray or None
-        Rows of the points in ``graph_``, ascending; None if all are.
+    <attributes of the fit>
     <attributes of the graph>
 
     Examples
