@@ -299,9 +299,8 @@ class Distances(Points):
     def subset(self, rows: np.ndarray) -> "Distances":
         if np.array_equal(rows, np.arange(len(self))):
             return self
-        if self.metric != "precomputed":
-            return Distances(self.given[rows], weights_at(self.multiplicity, rows), metric=self.metric)
-        return Distances(self.given[rows][:, rows], weights_at(self.multiplicity, rows), metric=self.metric)
+        given = self.given[rows][:, rows] if self.metric == "precomputed" else self.given[rows]
+        return Distances(given, weights_at(self.multiplicity, rows), metric=self.metric)
 
     def inner(self, i: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """G about x_i of some other points (n, m), in units of `unit`²; distances that are not known are estimated."""
