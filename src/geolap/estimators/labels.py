@@ -36,7 +36,7 @@ __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 # Beyond so many points, more eigenvectors than these take too long: over all pairs, alone and weighed with neighbors, and
 # over neighbors, of few and of many classes.  Over 23 sets of up to 1500 points with 100 labels, 18.2 % were wrong with 60
 # or 200 of all pairs where two graphs are weighed, 19.0 % with 60 of both.  Of 20 000 points in 26 classes (letter, 20
-# labels of each), 49 % were wrong with 60 of neighbors and 28 % with 200; in two classes, as many with both.
+# labels of each), 49 % were wrong with 60 of neighbors and 28 % with 200; in two classes, equally many with both.
 _SIZE_OF_MANY = 60
 _MANY_OF_ALL, _MANY_OF_NEIGHBORS, _SEVERAL_CLASSES = (5000, 1500), (10_000, 30_000), 8
 # The points that carry each of them, at most: over 7 sets of 5404 to 6000 points, with 60 of both, 17.5 % were wrong, and

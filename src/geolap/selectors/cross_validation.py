@@ -37,8 +37,8 @@ _ROOM, _BYTES_OF_PAIR = 2e9, 32
 class CrossValidation(RivalRule):
     """Choose the bandwidth by cross-validation of the Laplacian classifier (the paper's CV).
 
-    ``fit`` needs labels: classes as integers from 0, −1 for unlabeled points.  The copies of a point with a
-    weight stay together in a fold.
+    ``fit`` needs labels: classes as whole numbers or words, −1 for unlabeled points.  The copies of a point with a weight
+    stay together in a fold.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class KernelSum(RivalRule):
 
     Parameters
     ----------
-    engine : {"auto", "tiled", "dense"}, default "auto"
+    engine : {"auto", "tiled", "dense", "device", "cells"}, default "auto"
     <parameters of all rules>
 
     Attributes

@@ -2,8 +2,8 @@
 
 The graph is the one that `geolap.LaplacianEigenmap` builds by default: all pairs where one ε̂ resolves the geometry
 everywhere, elsewhere nearest neighbors with local scales and an ε̂ of their own.  Where it is not all pairs, the map of the
-paper's graph, all pairs at one ε̂ with λ = 1, stands beside it.  The coordinates that span the
-data are chosen on the default graph.
+paper's graph, all pairs at one ε̂ with λ = 1, stands beside it.  The coordinates that span the data are chosen on the
+default graph.
 """
 
 import warnings
@@ -98,7 +98,7 @@ class Maps:
     Attributes
     ----------
     views : tuple of MapView
-        None if they would take long.
+        Empty if they would take long.
     graph : str
         Which graph it is, and why.
     remark : str
