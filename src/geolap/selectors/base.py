@@ -23,7 +23,7 @@ from ..sentences import Documented, refusal
 from ..shown import Plotted
 from ..specification import GraphSpec
 
-__all__ = ["BandwidthSelector", "RivalRule", "least_of", "searched_by"]
+__all__ = ["BandwidthSelector", "RivalRule", "least_of", "searched_by", "with_its_own"]
 
 _log = logging.getLogger(__name__)
 
@@ -122,6 +122,12 @@ class RivalRule(BandwidthSelector):
     @abstractmethod
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
         """The selection by the rule alone."""
+
+
+def with_its_own(selector: BandwidthSelector, **params: Any) -> BandwidthSelector:
+    """The selector with those of these parameters that it has."""
+    has = selector.get_params(deep=False)
+    return selector.set_params(**{name: value for name, value in params.items() if name in has})
 
 
 def searched_by(points: Points, sample: np.ndarray, n_jobs: int | None) -> tuple[Engine, np.ndarray, np.ndarray | None]:

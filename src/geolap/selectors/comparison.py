@@ -12,6 +12,7 @@ from ..selection import Selection
 from ..shown import Carded, Plotted
 from ..validation import check_random_state
 from . import METHODS, selector_named
+from .base import with_its_own
 
 __all__ = ["COLUMNS", "Comparison", "ComparisonRow", "compare_bandwidths"]
 
@@ -154,13 +155,11 @@ def compare_bandwidths(
     selectors = [selector_named(name, what="a method") for name in methods]
     # A number goes to every rule as it is, so that each answers what it would answer alone.
     seed = random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31)
-    common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
     rows = []
     with parts(len(selectors), "rules"):
         for name, selector in zip(methods, selectors, strict=True):
             begin(f"rule {name}")
-            selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params(deep=False)})
-            selection, seconds = selector.timed(points, y)
+            selection, seconds = with_its_own(selector, random_state=seed, engine=engine, n_jobs=n_jobs).timed(points, y)
             health = graph_health(points, selection.bandwidth, random_state=seed, n_jobs=n_jobs)
             rows.append(ComparisonRow(selection, health, seconds))
     return Comparison(tuple(rows))

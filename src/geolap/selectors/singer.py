@@ -22,7 +22,7 @@ from ..data.points import Points, spread_rows
 from ..local_pca import largest_gap, local_singular_values, vote
 from ..selection import Selection
 from ..validation import check_number, check_random_state
-from .base import BandwidthSelector, RivalRule
+from .base import BandwidthSelector, RivalRule, with_its_own
 from .geometric_consistency import GeometricConsistency
 
 __all__ = ["SingerRate", "singer_factor"]
@@ -79,8 +79,7 @@ class SingerRate(RivalRule):
         chosen = random_state.permutation(len(points))
         some = points.subset(np.sort(chosen[:n_pilot]))
         selector = GeometricConsistency() if self.pilot is None else clone(self.pilot)
-        if "random_state" in selector.get_params():
-            selector.set_params(random_state=random_state.randint(2**31))
+        selector = with_its_own(selector, random_state=random_state.randint(2**31))
         if selector.n_jobs is None:
             selector.set_params(n_jobs=self.n_jobs)
         pilot = selector.select(some)

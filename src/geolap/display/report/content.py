@@ -24,6 +24,7 @@ from ...kernel import convert_bandwidth
 from ...runtime.progress import begin, parts
 from ...selection import Selection
 from ...selectors import GeometricConsistency, selector_named
+from ...selectors.base import with_its_own
 from ...selectors.comparison import Comparison
 from ...validation import check_random_state
 from ..coloring import Coloring, label_coloring
@@ -314,10 +315,8 @@ def _quick_rules(points: Points, remarks: dict[str, str]) -> list[str]:
 def _ask(points: Points, method: str, seed: int) -> Rival:
     """What a rule says; the neighborhoods at its bandwidth, which take long, are not looked at."""
     begin(f"report: rule {method}")
-    selector = selector_named(method)
     few = {"n_sample": _FEW_ASKED} if min(points.shape) > _WIDE else {}
-    known = {"random_state": seed, **few}.items()
-    selector.set_params(**{name: value for name, value in known if name in selector.get_params()})
+    selector = with_its_own(selector_named(method), random_state=seed, **few)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
