@@ -14,10 +14,11 @@ from ..validation import check_random_state
 from . import METHODS, selector_named
 from .base import with_its_own
 
-__all__ = ["COLUMNS", "Comparison", "ComparisonRow", "compare_bandwidths"]
+__all__ = ["ALIKE", "COLUMNS", "Comparison", "ComparisonRow", "compare_bandwidths"]
 
 COLUMNS = ("method", "bandwidth", "interval", "neighbors", "components", "isolated", "seconds", "status")
-_AGREEMENT = 1.25
+# Bandwidths that differ by no more than this factor are alike.
+ALIKE = 1.25
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Comparison(Plotted, Carded):
     def conclusion(self) -> str:
         """Which rules agree, in a sentence."""
         agreed = self.agreement()
-        return f"{', '.join(agreed)} agree within a factor of {_AGREEMENT}." if agreed else "No two rules agree."
+        return f"{', '.join(agreed)} agree within a factor of {ALIKE}." if agreed else "No two rules agree."
 
     def __str__(self) -> str:
         cells = [COLUMNS, *self.words()]
@@ -93,7 +94,7 @@ class Comparison(Plotted, Carded):
     def agreement(self) -> tuple[str, ...]:
         """The most methods whose bandwidths lie within a factor of 1.25 of each other, smallest bandwidth first."""
         ordered = sorted((row.selection.bandwidth, row.selection.method) for row in self.rows)
-        groups = [[name for eps, name in ordered if low <= eps <= _AGREEMENT * low] for low, _ in ordered]
+        groups = [[name for eps, name in ordered if low <= eps <= ALIKE * low] for low, _ in ordered]
         best = max(groups, key=len, default=[])
         return tuple(best) if len(best) > 1 else ()
 

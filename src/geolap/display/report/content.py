@@ -25,7 +25,7 @@ from ...runtime.progress import begin, parts
 from ...selection import Selection
 from ...selectors import GeometricConsistency, selector_named
 from ...selectors.base import with_its_own
-from ...selectors.comparison import Comparison
+from ...selectors.comparison import ALIKE, Comparison
 from ...validation import check_random_state
 from ..coloring import Coloring, label_coloring
 from .advice import Snippet, advice_for, snippets_for
@@ -37,8 +37,6 @@ __all__ = ["ReportContent", "Rival", "content_of", "content_of_selection"]
 _RIVALS = {name: rule.quick_up_to for name, rule in RULES.items() if rule.quick_up_to}
 _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
-# Bandwidths that differ by less than this factor are alike.
-_ALIKE = 1.25
 # Points whose neighbors are counted; fewer if there are more points than this.
 _COUNTED, _FEW_COUNTED, _MANY = 1000, 200, 5000
 # Points and bandwidths at which neighborhoods have their singular values found: fewer where points and features are many.
@@ -146,10 +144,10 @@ class ReportContent:
         ratios = {method: bandwidth / self.selection.bandwidth for method, bandwidth, _ in self.answered}
         if not ratios:
             return None
-        alike = [name for name, ratio in ratios.items() if 1 / _ALIKE <= ratio <= _ALIKE]
-        smaller = [name for name, ratio in ratios.items() if ratio < 1 / _ALIKE]
-        larger = [name for name, ratio in ratios.items() if ratio > _ALIKE]
-        parts = [f"Within a factor of {_ALIKE:g} of ε̂: {', '.join(alike) if alike else 'none of the other rules'}."]
+        alike = [name for name, ratio in ratios.items() if 1 / ALIKE <= ratio <= ALIKE]
+        smaller = [name for name, ratio in ratios.items() if ratio < 1 / ALIKE]
+        larger = [name for name, ratio in ratios.items() if ratio > ALIKE]
+        parts = [f"Within a factor of {ALIKE:g} of ε̂: {', '.join(alike) if alike else 'none of the other rules'}."]
         if smaller:
             parts.append(f"Smaller: {', '.join(smaller)}; there neighborhoods contain fewer points, and noise matters more.")
         if larger:
