@@ -7,6 +7,7 @@ from scipy import sparse
 
 import geolap
 from geolap.datasets import make_sphere, make_swiss_roll
+from geolap.display.circles import indicatrices
 from geolap.display.plots import (
     ComparisonDisplay,
     DistortionDisplay,
@@ -103,7 +104,7 @@ def test_circles_have_the_radius_that_was_asked_for(points, selector, eigenmap):
 
 def test_an_isometry_shows_circles_as_circles():
     places = np.random.default_rng(0).uniform(size=(200, 2))
-    outlines, radius = geolap.estimators.riemannian.indicatrices(places, np.tile(np.eye(2), (200, 1, 1)), radius=0.1)
+    outlines, radius = indicatrices(places, np.tile(np.eye(2), (200, 1, 1)), radius=0.1)
     centers = outlines[:, :-1].mean(axis=1)
     np.testing.assert_allclose(np.linalg.norm(outlines - centers[:, None], axis=2), radius)
 

@@ -36,13 +36,14 @@ from ..estimators.coordinates import IndependentCoordinates
 from ..estimators.maps import DiffusionMap, LaplacianEigenmap
 from ..estimators.named_coordinates import NamedCoordinates
 from ..estimators.relaxation import Relaxation
-from ..estimators.riemannian import RiemannianMetric, indicatrices, riemannian_metric
+from ..estimators.riemannian import RiemannianMetric, riemannian_metric
 from ..graphs.health import HealthCurve, health_curve
 from ..graphs.spectrum import graph_components, smooth_spectrum
 from ..runtime.libraries import needed
 from ..selection import Selection
 from ..selectors import BandwidthSelector
 from ..selectors.comparison import Comparison, compare_bandwidths
+from .circles import indicatrices
 from .coloring import NO_LABEL, OTHER, label_coloring
 from .curve import CHOICE, drawn_curve, not_local, told_curves
 

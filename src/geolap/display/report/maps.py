@@ -17,13 +17,14 @@ from ...data.points import Points
 from ...estimators.base import DENSITY, NEAREST, NEIGHBORS, near_alone
 from ...estimators.coordinates import Choice, IndependentCoordinates, known_dimension
 from ...estimators.maps import LaplacianEigenmap
-from ...estimators.riemannian import dual_metric_of_map, indicatrices
+from ...estimators.riemannian import dual_metric_of_map
 from ...forecasting import forecast
 from ...graphs.neighbors import nearest_distances
 from ...graphs.scale import neighbor_scale
 from ...runtime.progress import begin
 from ...runtime.threads import one_blas_thread
 from ...selection import Selection, Verdict
+from ..circles import indicatrices
 from ..coloring import Coloring, relative_coloring
 
 __all__ = ["DRAWN", "FAILURES", "MOST_OF_NEIGHBORS", "MapView", "Maps", "map_views", "panel"]
