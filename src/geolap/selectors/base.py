@@ -27,10 +27,16 @@ __all__ = ["BandwidthSelector", "RivalRule", "least_of", "searched_by", "with_it
 
 _log = logging.getLogger(__name__)
 
-_PARAMETERS = """    metric : str or callable, optional
+# The end of the parameters, and the attributes, to the last of which each rule adds what its curve is.
+_COMMON = """    metric : str or callable, optional
         As for `GeometricConsistency`.
     n_jobs : int, optional
     verbose : bool or int, default False
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    selection_ : Selection
 """
 
 
@@ -42,7 +48,7 @@ class BandwidthSelector(Documented, OneToOneFeatureMixin, TransformerMixin, Plot
     step of a pipeline that passes the points on as they are.
     """
 
-    _texts: ClassVar[dict[str, str]] = {"parameters of all rules": _PARAMETERS}
+    _texts: ClassVar[dict[str, str]] = {"parameters and attributes of all rules": _COMMON}
     needs_labels: ClassVar[bool] = False
     needs_all_pairs: ClassVar[bool] = True  # whether those of nearest points are not enough
     keeps_device: ClassVar[bool] = False  # whether points on a GPU are used there

@@ -51,12 +51,7 @@ class CrossValidation(RivalRule):
     n_sample : int, default 2000
         Number of random points used, including all labeled ones: the graph is dense.
     random_state : int, RandomState or None
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    <parameters and attributes of all rules>
         Its curve holds the bandwidths tried and their errors.
 
     Examples

@@ -46,12 +46,7 @@ class SingerRate(RivalRule):
     pilot : selector, optional
         How the pilot bandwidth is chosen; by default `GeometricConsistency`.
     random_state : int, RandomState or None
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    <parameters and attributes of all rules>
         The pilot's curve moved to the full number of points; ``details`` holds ``pilot``, ``n_sample``, ``intrinsic_dim``.
 
     Examples
