@@ -73,15 +73,13 @@ def write_page(
         results["selection"] = estimator.selection_
     from ..data.distances import points_of
     from ..display.report import write_report
-    from ..files import replaced_file
 
     run.begin("writing the report")
     name, points = table.name.strip("'"), table.points
     if reading is not None:
         points = points_of(points, reading.metric).host
-    with replaced_file(output) as path:
-        told: dict[str, Any] = {"labels": table.labels, "name": name, "reading": table.code, "features": table.columns}
-        write_report(path, points, **told, random_state=run.seed, **results)
+    told: dict[str, Any] = {"labels": table.labels, "name": name, "reading": table.code, "features": table.columns}
+    write_report(output, points, **told, random_state=run.seed, **results)
     run.note(f"The report is in {output}.")
 
 
