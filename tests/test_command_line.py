@@ -342,7 +342,7 @@ def test_a_report_is_a_page(run, sphere, tmp_path):
     assert os.listdir(tmp_path) == ["page.html"]
 
 
-@pytest.mark.parametrize("options", [["cosine"], ["correlation"], ["cosine", "--standardize"]])
+@pytest.mark.parametrize("options", [["cosine"], ["correlation"], ["cosine", "--standardize"], ["l2"]])
 def test_the_code_of_a_report_makes_the_points_that_it_shows(options, run, sphere, tmp_path, monkeypatch):
     pages = []
     monkeypatch.setattr("geolap.display.report.write_report", lambda _, X, **told: pages.append((X, told)))

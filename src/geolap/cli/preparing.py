@@ -87,7 +87,9 @@ def _check_report(reading: Reading) -> None:
     """A report looks at the points as they are."""
     if reading.weights is not None:
         raise ValueError("Reports do not support weighted points; --weights was given with --report: leave out one of them.")
-    if reading.metric not in WITH_COORDINATES:
+    from ..data.distances import checked_metric
+
+    if checked_metric(reading.metric) not in WITH_COORDINATES:
         raise ValueError(
             f"A report shows points with coordinates; --metric {reading.metric} was given with --report: leave out one of "
             "them."
