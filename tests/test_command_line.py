@@ -203,6 +203,30 @@ def test_rules_that_visit_all_pairs_of_many_points_are_told_before_they_do(metho
     assert told is None or f"{told} visit all pairs of 50000 points" in err
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--exact"], {"exact": True, "engine": "auto", "n_neighbors": None, "n_landmarks": None}),
+        (["--engine", "tiled", "--n-landmarks", 50], {"engine": "tiled", "n_landmarks": 50}),
+        (["--n-neighbors", 10, "--n-jobs", 1], {"exact": False, "n_neighbors": 10, "n_jobs": 1}),
+        (["--bandwidth", 0.5], None),
+    ],
+)
+def test_the_cost_of_a_map_of_many_points_is_told_as_it_will_be_computed(
+    options, expected, run, sphere, tmp_path, monkeypatch
+):
+    forecasts = []
+    monkeypatch.setattr("geolap.cli.preparing._MANY", 300)
+    monkeypatch.setattr("geolap.forecasting.forecast", lambda X, task, **given: forecasts.append((task, given)) or "Long")
+    code, _, err = run("embed", sphere, "--drop", "side,city", "-o", tmp_path / "map.csv", *options)
+    assert code == 0
+    assert ("Note: Long." in err) == (expected is not None)
+    assert len(forecasts) == (expected is not None)
+    for task, given in forecasts:
+        assert task == "map"
+        assert given | expected == given
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "npy", "npz", "parquet"])
 def test_a_map_is_written_by_the_ending_of_its_name(suffix, run, sphere, tmp_path):
@@ -318,9 +342,20 @@ def test_a_report_is_a_page(run, sphere, tmp_path):
     assert os.listdir(tmp_path) == ["page.html"]
 
 
+@pytest.mark.parametrize("options", [["cosine"], ["correlation"], ["cosine", "--standardize"], ["l2"]])
+def test_the_code_of_a_report_makes_the_points_that_it_shows(options, run, sphere, tmp_path, monkeypatch):
+    pages = []
+    monkeypatch.setattr("geolap.display.report.write_report", lambda _, X, **told: pages.append((X, told)))
+    given = ["--metric", *options, "-b", 0.5, "-o", tmp_path / "L.npz", "--report", tmp_path / "r.html"]
+    assert run("laplacian", sphere, "--drop", "side,city", *given)[0] == 0
+    (points, told), names = pages[0], {}
+    exec(told["reading"], names)
+    np.testing.assert_allclose(names["X"], points, rtol=1e-12)
+
+
 def test_every_command_draws_and_reports(run, sphere, tmp_path, monkeypatch):
     pages = []
-    monkeypatch.setattr("geolap.display.report.write_report", lambda path, *_, **told: pages.append(told) or path.touch())
+    monkeypatch.setattr("geolap.display.report.write_report", lambda *_, **told: pages.append(told))
     given = ["-b", 0.5, "--report", tmp_path / "r.html"]
     for arguments in (
         ["embed", sphere, "-o", tmp_path / "m.csv", "--labels", "side", "--plot", tmp_path / "m.png"],
@@ -405,6 +440,10 @@ def test_a_graph_of_nearest_neighbors_is_not_advised_to_join_them(run, tmp_path)
     assert "For a map, use nearest neighbors (--n-neighbors 10) and a bandwidth that varies (--local-scale 7)." in told[0]
     assert "The scale of nearest neighbors, which the graph uses: good for maps" in told[1]
     assert ["gamma =" in text for text in told] == [True, False]  # none stands for one that varies
+    for graph, single in ((), True), (near, False):
+        for command in (("select",), ("laplacian", "-o", tmp_path / "L.npz")):
+            result = json.loads(run(*command, tmp_path / "noise.npy", *graph, "--json")[1])["result"]
+            assert (result.get("selection", result)["conversions"] is not None) == single
     code, _, err = run("select", tmp_path / "noise.npy", "--local-scale", "near")
     assert code == 2
     assert "--local-scale must be a number of neighbors or 'regional'; 'near' was given" in err

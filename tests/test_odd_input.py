@@ -32,6 +32,7 @@ HUGE = 10**400
         (lambda: geolap.compare_bandwidths(SPHERE, 5), "methods must be a list of names, .*; 5 was given"),
         (lambda: geolap.compare_bandwidths(SPHERE, "gc"), "methods must be a list of names, .*; 'gc' was given"),
         (lambda: geolap.forecast(np.zeros(3)), r"the pair \(n_points, n_features\); shape \(3,\) was given"),
+        (lambda: geolap.forecast([1, 2, 3]), r"the pair \(n_points, n_features\); shape \(3,\) was given"),
         (lambda: geolap.convert_bandwidth("x"), "A bandwidth must be a number; 'x' was given"),
     ],
 )

@@ -3,9 +3,11 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy import sparse
 
 import geolap
 from geolap.datasets import make_sphere, make_swiss_roll
+from geolap.display.circles import indicatrices
 from geolap.display.plots import (
     ComparisonDisplay,
     DistortionDisplay,
@@ -79,6 +81,22 @@ def test_singular_values_tell_the_dimension_at_the_bandwidth():
     assert any("dimension 2" in text.get_text() for text in ax.get_legend().get_texts())
 
 
+def test_graph_and_dimension_are_those_of_the_metric_that_was_fitted():
+    X = make_sphere(100, random_state=0).data
+    D = np.linalg.norm(X[:, None] - X, axis=2)
+    by_points = geolap.GeometricConsistency(random_state=0).fit(X)
+    by_distances = geolap.GeometricConsistency(metric="precomputed", random_state=0).fit(D)
+    searched = geolap.ConsistencySearch({"n_neighbors": [10]}, selector=geolap.GeometricConsistency(metric="precomputed"))
+    for fitted in (by_distances, searched.set_params(random_state=0).fit(D)):
+        fitted.selection_ = by_points.selection_  # the same bandwidths
+        ours, theirs = (HealthDisplay.from_estimator(*of, random_state=0).curve for of in ((fitted, D), (by_points, X)))
+        np.testing.assert_allclose(ours.effective_neighbors, theirs.effective_neighbors)
+        ours, theirs = (
+            SingularValuesDisplay.from_estimator(*of, random_state=0).curve for of in ((fitted, D), (by_points, X))
+        )
+        np.testing.assert_allclose(ours.singular_values[:, :3], theirs.singular_values[:, :3], atol=1e-9)
+
+
 def test_circles_have_the_radius_that_was_asked_for(points, selector, eigenmap):
     metric = geolap.riemannian_metric(eigenmap.embedding_, eigenmap.graph_.laplacian())
     assert "radius 0.5 " in MetricDisplay(metric, radius=0.5).plot().ax_.get_title()
@@ -86,7 +104,7 @@ def test_circles_have_the_radius_that_was_asked_for(points, selector, eigenmap):
 
 def test_an_isometry_shows_circles_as_circles():
     places = np.random.default_rng(0).uniform(size=(200, 2))
-    outlines, radius = geolap.estimators.riemannian.indicatrices(places, np.tile(np.eye(2), (200, 1, 1)), radius=0.1)
+    outlines, radius = indicatrices(places, np.tile(np.eye(2), (200, 1, 1)), radius=0.1)
     centers = outlines[:, :-1].mean(axis=1)
     np.testing.assert_allclose(np.linalg.norm(outlines - centers[:, None], axis=2), radius)
 
@@ -95,6 +113,13 @@ def test_the_distortions_drawn_average_to_the_criterion(selector, eigenmap):
     display = DistortionDisplay.from_selection(selector.selection_, eigenmap.embedding_)
     selection = selector.selection_
     assert np.isclose(display.distortion.mean(), selection.scores[selection.bandwidths == selection.bandwidth][0])
+
+
+def test_distortions_are_drawn_after_a_search_over_bandwidths_too(points, eigenmap):
+    search = geolap.ConsistencySearch({"bandwidth": [2.0, 3.0]}, random_state=0).fit(points)
+    display = DistortionDisplay.from_selection(search.selection_, eigenmap.embedding_)
+    assert len(display.rows) == len(display.distortion)
+    assert np.isclose(display.distortion.mean(), search.best_score_)
 
 
 def test_what_cannot_be_drawn_is_told_in_a_sentence(points, eigenmap):
@@ -127,7 +152,12 @@ def test_results_plot_themselves_in_one_call(points):
     assert geolap.dimension_curve(points, [2.0, 3.0]).plot().ax_
 
 
-def test_clusters_that_fall_apart_are_drawn_on_principal_components():
-    X = np.random.default_rng(0).standard_normal((60, 3)) + np.repeat([[0.0] * 3, [50.0] * 3], 30, axis=0)
-    ax = geolap.LaplacianClustering(2, bandwidth=1.0, random_state=0).fit(X).plot().ax_
-    assert ax.get_xlabel() == "principal component 1"
+@pytest.mark.parametrize("n_features", [2, 3])
+def test_clusters_that_fall_apart_are_drawn_on_principal_components(n_features):
+    X = np.random.default_rng(0).standard_normal((60, n_features)) + np.repeat([[0.0], [50.0]], 30, axis=0)
+    drawn = []
+    for features in (X, sparse.csr_array(X)):
+        ax = geolap.LaplacianClustering(2, bandwidth=1.0, random_state=0).fit(features).plot().ax_
+        assert ax.get_xlabel() == "principal component 1"
+        drawn.append(np.concatenate([points.get_offsets() for points in ax.collections]))
+    np.testing.assert_allclose(np.abs(drawn[1]), np.abs(drawn[0]), atol=1e-9)

@@ -19,8 +19,8 @@ from geolap.display.coloring import label_coloring
 from geolap.display.report import content as content_module
 from geolap.display.report import selection_page, write_report
 from geolap.display.report.clusters import clusters_of
-from geolap.display.report.content import Rival, content_of
-from geolap.display.report.figures import category_style, map_figure
+from geolap.display.report.content import Rival, content_of, content_of_selection
+from geolap.display.report.figures import category_style, map_figure, selection_figure
 from geolap.display.report.maps import MapView, _clipped, map_views, panel
 from geolap.display.report.page import page_of
 from geolap.files import FileError
@@ -152,6 +152,18 @@ def test_code_asks_more_points_only_where_there_are_more(points):
     flat = replace(geolap.select_bandwidth(points, random_state=0), status=geolap.Status.FLAT, details={"everyone": True})
     assert "n_sample" not in selection_page(flat)
     assert "n_sample=1000" in selection_page(replace(flat, details={"everyone": False}))
+
+
+def test_the_curve_has_a_band_of_the_points_that_were_asked_at_each_bandwidth(points):
+    selection = geolap.select_bandwidth(points, n_sample=40, random_state=0)
+    everywhere = selection.details["per_point"]
+    somewhere = everywhere.copy()
+    somewhere[10:, ::2] = np.nan  # where no minimum competes
+    for asked in (everywhere, somewhere):
+        shown = replace(selection, details=selection.details | {"per_point": asked})
+        band, curve, *_ = selection_figure(content_of_selection(shown))["data"]
+        error = np.nanstd(asked, axis=0) / np.sqrt((~np.isnan(asked)).sum(axis=0) - 1.0)
+        np.testing.assert_allclose(np.array(band["y"][: len(error)]) - curve["y"], error, atol=2e-4)
 
 
 def test_a_page_from_the_selection_alone_needs_no_points(points):

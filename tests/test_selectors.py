@@ -197,6 +197,13 @@ def test_singer_extrapolates_the_pilot_by_his_rate():
     assert select_bandwidth(X, "singer", random_state=0).details["intrinsic_dim"] == 2
 
 
+@pytest.mark.parametrize("pilot", [geolap.GeometricConsistency(), geolap.NeighborDistance()])
+def test_the_pilot_of_singer_is_any_selector(pilot):
+    X = make_sphere(400, random_state=0).data
+    selection = select_bandwidth(X, "singer", intrinsic_dim=2, pilot=pilot, random_state=0)
+    assert selection.details["pilot"].method == ("gc" if isinstance(pilot, geolap.GeometricConsistency) else "knn")
+
+
 def test_parameters_a_method_does_not_have_are_named():
     with pytest.raises(
         TypeError, match="Method 'bgh' takes the parameters engine, metric, n_jobs, verbose; working_dim was given: leave"

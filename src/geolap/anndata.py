@@ -194,8 +194,8 @@ def embed(
 ) -> None:
     """Embed the observations, and write the coordinates into ``adata.obsm["X_" + key_added]``.
 
-    Eigenvalues and parameters go into ``adata.uns[key_added]["map"]``.  Unless a bandwidth is
-    given, it is selected for the graph of the map and written as `select` writes it.
+    Eigenvalues and parameters go into ``adata.uns[key_added]["map"]``.  Unless a bandwidth is given, it is selected for the
+    graph of the map and written as `select` writes it.
 
     Parameters
     ----------

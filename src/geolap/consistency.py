@@ -97,7 +97,3 @@ class Consistency:
     def weights(self) -> np.ndarray | None:
         """What evaluation points count for; None if all count the same."""
         return weights_at(self.engine.multiplicity, self.sample)
-
-    def per_point(self, bandwidths: np.ndarray) -> np.ndarray:
-        """‖H_i(ε) − I‖ (n, m) alone."""
-        return self.curve(bandwidths).per_point

@@ -7,6 +7,7 @@ work on it: what a selection costs depends on how many points are within reach o
 import time
 from dataclasses import replace
 from numbers import Integral
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ __all__ = ["forecast"]
 
 # Points in the pilot of a selection; fewer than this many are not worth one.
 _PILOT, _WORTH = 4000, 8000
-# Every which bandwidth of the scan is looked at.
+# One in so many bandwidths of the scan is looked at.
 _STEP = 3
 
 
@@ -81,7 +82,7 @@ def forecast(
     """
     shape = np.shape(X)
     if not hasattr(X, "shape"):
-        X = _Shape(*(X if shape == (2,) else shape if len(shape) == 2 else (0, 0)))
+        X = SimpleNamespace(shape=tuple(X) if shape == (2,) else shape)
     if len(X.shape) != 2:
         raise ValueError(f"X must be points or the pair (n_points, n_features); shape {X.shape} was given.")
     n, r = X.shape
@@ -107,13 +108,6 @@ def forecast(
     if task == "map":
         return map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=jobs, known=seconds)
     return replace(cost, seconds=seconds)
-
-
-class _Shape:
-    """Points of which only the number is known."""
-
-    def __init__(self, n_points: int, n_features: int) -> None:
-        self.shape = n_points, n_features
 
 
 def _some(points: Points, n: int) -> Points:

@@ -160,7 +160,9 @@ def embed(
     if diffusion_time is not None:
         own["diffusion_time"] = diffusion_time
     kind = DiffusionMap if diffusion else LaplacianEigenmap
-    prepare.tell_cost_of_map(run, table.points, selecting, reading.metric, graph, n_landmarks)
+    if graph.bandwidth is graph.cutoff is graph.local_scale is None:  # no forecast knows other graphs
+        k = graph.n_neighbors if isinstance(graph.n_neighbors, int) else None
+        prepare.tell_cost(run, table.points, selecting, reading.metric, "map", n_neighbors=k, n_landmarks=n_landmarks)
     mapping = prepare.fitted(run, kind, table, selecting, graph, reading, **own)
     coordinates = {f"x{k + 1}": column for k, column in enumerate(host_array(mapping.embedding_).T)}
     prepare.write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})
@@ -348,7 +350,7 @@ def demo(
 def _selected(run: Run, table: Any, selection: Any, output: str | None, *more: str, varies: bool = False) -> Answer:
     """The answer of a command that chooses a bandwidth."""
     shown = [*shown_selection(run, selection, varies=varies), *more]
-    result = described_selection(run, selection) or {}
+    result = described_selection(run, selection, varies=varies) or {}
     return Answer(result, shown, repr(float(selection.bandwidth)), table, selection, output)
 
 

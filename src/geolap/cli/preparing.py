@@ -23,7 +23,6 @@ __all__ = [
     "read_points",
     "selector_for",
     "tell_cost",
-    "tell_cost_of_map",
     "warn_of_pairs",
     "write_columns",
     "write_page",
@@ -33,6 +32,11 @@ __all__ = [
 _MANY = 20_000
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 _THOUSANDS = {"space": " "}
+# Points at whose Euclidean distances a metric is.
+_ON_SPHERE = {
+    "cosine": "X = normalize(X)",
+    "correlation": "X = normalize(X - X.mean(axis=1, keepdims=True))",
+}
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
@@ -69,15 +73,13 @@ def write_page(
         results["selection"] = estimator.selection_
     from ..data.distances import points_of
     from ..display.report import write_report
-    from ..files import replaced_file
 
     run.begin("writing the report")
     name, points = table.name.strip("'"), table.points
     if reading is not None:
         points = points_of(points, reading.metric).host
-    with replaced_file(output) as path:
-        told: dict[str, Any] = {"labels": table.labels, "name": name, "reading": table.code, "features": table.columns}
-        write_report(path, points, **told, random_state=run.seed, **results)
+    told: dict[str, Any] = {"labels": table.labels, "name": name, "reading": table.code, "features": table.columns}
+    write_report(output, points, **told, random_state=run.seed, **results)
     run.note(f"The report is in {output}.")
 
 
@@ -85,7 +87,9 @@ def _check_report(reading: Reading) -> None:
     """A report looks at the points as they are."""
     if reading.weights is not None:
         raise ValueError("Reports do not support weighted points; --weights was given with --report: leave out one of them.")
-    if reading.metric not in WITH_COORDINATES:
+    from ..data.distances import checked_metric
+
+    if checked_metric(reading.metric) not in WITH_COORDINATES:
         raise ValueError(
             f"A report shows points with coordinates; --metric {reading.metric} was given with --report: leave out one of "
             "them."
@@ -139,19 +143,22 @@ def read_points(
 
 
 def _code(file: str, reading: Reading, labels: str | None) -> str | None:
-    """Python that reads the same points; None for standard input."""
+    """Python that makes the points that a report is about; None for standard input."""
     if file == "-":
         return None
     given = {name: value for name, value in vars(reading).items() if value != getattr(Reading(), name)}
     given |= _signs(reading)
-    scaled, _ = given.pop("standardize", False), given.pop("max_size", None)
+    scaled, metric, _ = given.pop("standardize", False), given.pop("metric", None), given.pop("max_size", None)
     given |= {} if labels is None else {"labels": labels, "classes": False}
     options = "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
-    lines = ["from geolap.files import read_table", "", f"X = read_table({file!r}{options}).points"]
+    imports, lines = ["from geolap.files import read_table"], [f"X = read_table({file!r}{options}).points"]
     if scaled:
-        lines[1:1] = ["from sklearn.preprocessing import StandardScaler"]
+        imports.append("from sklearn.preprocessing import StandardScaler")
         lines.append("X = StandardScaler().fit_transform(X)")
-    return "\n".join(lines)
+    if metric in _ON_SPHERE:
+        imports.append("from sklearn.preprocessing import normalize")
+        lines.append(_ON_SPHERE[metric])
+    return "\n".join([*imports, "", *lines])
 
 
 def selector_for(run: Run, selecting: Selecting, labels: Any, metric: str, **graph: Any) -> Any:
@@ -208,29 +215,16 @@ def local_scale_of(text: str | None) -> int | str | None:
     return int(text)
 
 
-def tell_cost(run: Run, points: "np.ndarray", selecting: Selecting, metric: str) -> None:
-    """Before long work, how long the choice of a bandwidth over all pairs will be."""
-    if _worth_telling(run, points, selecting, metric):
-        from ..forecasting import forecast
-
-        exact, engine = bool(selecting.exact), selecting.engine or "auto"
-        run.note(f"{forecast(points, exact=exact, engine=engine, n_jobs=run.n_jobs)}.")
-
-
-def tell_cost_of_map(
-    run: Run, points: "np.ndarray", selecting: Selecting, metric: str, graph: Graph, n_landmarks: int | None
+def tell_cost(
+    run: Run, points: "np.ndarray", selecting: Selecting, metric: str, task: str = "selection", **graph: int | None
 ) -> None:
-    """The same of a map, unless its graph is one that no forecast knows."""
-    chosen = graph.bandwidth is graph.cutoff is graph.local_scale is None
-    if chosen and _worth_telling(run, points, selecting, metric):
-        from ..forecasting import forecast
+    """Before long work, how long it will be: the choice of a bandwidth over all pairs, or a map on a graph."""
+    if len(points) < _MANY or run.quiet or selecting.method not in BY_CONSISTENCY or metric not in WITH_COORDINATES:
+        return
+    from ..forecasting import forecast
 
-        n_neighbors = graph.n_neighbors if isinstance(graph.n_neighbors, int) else None
-        run.note(f"{forecast(points, 'map', n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=run.n_jobs)}.")
-
-
-def _worth_telling(run: Run, points: "np.ndarray", selecting: Selecting, metric: str) -> bool:
-    return len(points) >= _MANY and not run.quiet and selecting.method in BY_CONSISTENCY and metric in WITH_COORDINATES
+    exact, engine = bool(selecting.exact), selecting.engine or "auto"
+    run.note(f"{forecast(points, task, exact=exact, engine=engine, n_jobs=run.n_jobs, **graph)}.")
 
 
 def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:

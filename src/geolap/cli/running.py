@@ -252,10 +252,9 @@ def _limited_threads(n_jobs: int | None) -> Any:
     from threadpoolctl import threadpool_limits
 
     from ..runtime.threads import thread_count
-    from ..specification import GraphSpec
 
     import_module("geolap.selectors")  # only libraries that are loaded can be limited
-    return threadpool_limits(thread_count(GraphSpec(n_jobs=n_jobs).filled().n_jobs))
+    return threadpool_limits(thread_count(n_jobs))
 
 
 def _say_interrupted() -> None:

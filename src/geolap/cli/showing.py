@@ -25,12 +25,14 @@ __all__ = [
 _GRAPH = ("bandwidth", "n_neighbors", "cutoff", "dropped_weight", "n_edges", "thinning_error")
 
 
-def described_selection(run: Run, selection: "Selection | None") -> dict[str, Any] | None:
-    """A selection as plain values; None if the bandwidth was given."""
+def described_selection(run: Run, selection: "Selection | None", *, varies: bool = False) -> dict[str, Any] | None:
+    """A selection as plain values; None if the bandwidth was given.  One that ``varies`` has no conversions."""
     if selection is None:
         return None
     from ..kernel import convert_bandwidth
 
+    conventions = ("gamma", "sigma", "heat_time")
+    conversions = {name: convert_bandwidth(selection.bandwidth, target=name) for name in conventions}
     selection = _about_columns(run, selection)
     record, near = selection.as_record(), selection.neighborhoods
     if near is not None:
@@ -45,9 +47,7 @@ def described_selection(run: Run, selection: "Selection | None") -> dict[str, An
         **{name: record[name] for name in ("neighborhoods", "bound")},
         "working_dim": selection.details.get("working_dim"),
         "minima": [told | {"selected": told["bandwidth"] == selection.bandwidth} for told in record["minima"]],
-        "conversions": {
-            name: convert_bandwidth(selection.bandwidth, target=name) for name in ("gamma", "sigma", "heat_time")
-        },
+        "conversions": None if varies else conversions,
         "curve": {name: record[name] for name in ("bandwidths", "scores")},
     }
 
@@ -58,7 +58,8 @@ def described_graph(run: Run, estimator: Any) -> dict[str, Any]:
 
     kept = {name: getattr(estimator, f"{name}_") for name in _GRAPH}
     kept["n_graph_components"] = int(graph_components(estimator.graph_).max()) + 1
-    return kept | {"selection": described_selection(run, estimator.selection_)}
+    varies = estimator.graph_.scale is not None
+    return kept | {"selection": described_selection(run, estimator.selection_, varies=varies)}
 
 
 def shown_selection(run: Run, selection: "Selection", *, varies: bool = False) -> list[str]:

@@ -60,7 +60,7 @@ _ROUNDING = 1e-12
 _SAME = 1e-14
 # A distance from a point to itself, as a share of the largest, that is rounding: nearest-neighbor searches leave such.
 _OWN = 1e-6
-# The share of the known distances between neighbors that the farthest are beyond.
+# Known distances beyond this quantile are the farthest.
 _FAR = 0.8
 # Points whose triangles are looked at, by which factor the inequality must be broken, and in which share of them.
 _IN_TRIANGLES, _BROKEN_BY, _MANY_BROKEN = 100, 1.5, 0.02
@@ -299,9 +299,8 @@ class Distances(Points):
     def subset(self, rows: np.ndarray) -> "Distances":
         if np.array_equal(rows, np.arange(len(self))):
             return self
-        if self.metric != "precomputed":
-            return Distances(self.given[rows], weights_at(self.multiplicity, rows), metric=self.metric)
-        return Distances(self.given[rows][:, rows], weights_at(self.multiplicity, rows), metric=self.metric)
+        given = self.given[rows][:, rows] if self.metric == "precomputed" else self.given[rows]
+        return Distances(given, weights_at(self.multiplicity, rows), metric=self.metric)
 
     def inner(self, i: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """G about x_i of some other points (n, m), in units of `unit`²; distances that are not known are estimated."""

@@ -39,6 +39,19 @@ _NINE, _NINE_CODED, _NINE_FAR = 9.0, 5, 1.0
 _YEARS = 1900, 2100
 # Most rows of a matrix that is asked whether it holds distances.
 _MOST_SQUARE = 5000
+# What is said about one column, by the kind of the remark.
+_TEXTS = {
+    "index": "Feature {feature} increases by the same amount from row to row, as row numbers do: unless it was measured, "
+    "use {drop|the other columns}.",
+    "label": "Feature {feature} takes only {values} equally spaced values, while most other features take more: if it holds "
+    "classes, use it as {labels|y}.",
+    "date": "Feature {feature} looks like dates written as numbers, so its differences are not durations: use days since a "
+    "start date instead, or {drop|the other columns}.",
+    "missing_code": "Feature {feature} contains {value} {times}, far from all its other values{others}: if it is a code for "
+    "missing values, use {na_values|the rows without it}.",
+    "dominant": "Feature {feature} has {percent} of the variance, so it dominates the distances: if the features have "
+    "different units, use {standardize|scikit-learn's StandardScaler} first.",
+}
 
 
 def feature_remarks(X: np.ndarray) -> tuple[Remark, ...]:
@@ -61,9 +74,9 @@ def feature_remarks(X: np.ndarray) -> tuple[Remark, ...]:
         columns = _Columns(some, rows)
         counts = columns.that_count_rows()
         label = columns.label()
-        remarks = [_index(columns, feature) for feature in counts]
-        remarks += [] if label is None else [_label(columns, label)]
-        remarks += [_date(columns, feature) for feature in columns.dates() if feature not in (*counts, label)]
+        remarks = [columns.remark("index", feature) for feature in counts]
+        remarks += [] if label is None else [columns.remark("label", label, values=len(columns.values(label)))]
+        remarks += [columns.remark("date", feature) for feature in columns.dates() if feature not in (*counts, label)]
         codes = columns.missing_codes()
         remarks += [_missing_code(columns, codes, n)] if codes else []
         told = {*(remark.feature for remark in remarks), *(feature for feature, *_ in codes)}
@@ -118,9 +131,9 @@ class _Columns:
             close = np.ptp(np.diff(values)) < _ROUNDING
         return int(possible[0]) if close and len(values) <= min(_CLASSES, len(self.some) / _ROWS_EACH) else None
 
-    def remark(self, kind: str, feature: int, text: str, **values: object) -> Remark:
+    def remark(self, kind: str, feature: int, **values: object) -> Remark:
         """A remark on one column."""
-        return Remark(kind, Sentence(text, feature=feature, **values), feature, float(self.shares[feature]))
+        return Remark(kind, Sentence(_TEXTS[kind], feature=feature, **values), feature, float(self.shares[feature]))
 
     def dates(self) -> list[int]:
         """Columns of whole numbers that are all days of the calendar, as 20200131 is."""
@@ -171,42 +184,14 @@ def _shares(some: np.ndarray) -> np.ndarray:
     return variances / variances.sum()
 
 
-def _index(columns: _Columns, feature: int) -> Remark:
-    text = (
-        "Feature {feature} increases by the same amount from row to row, as row numbers do: unless it was measured, use "
-        "{drop|the other columns}."
-    )
-    return columns.remark("index", feature, text)
-
-
-def _label(columns: _Columns, feature: int) -> Remark:
-    text = (
-        "Feature {feature} takes only {values} equally spaced values, while most other features take more: if it holds "
-        "classes, use it as {labels|y}."
-    )
-    return columns.remark("label", feature, text, values=len(columns.values(feature)))
-
-
-def _date(columns: _Columns, feature: int) -> Remark:
-    text = (
-        "Feature {feature} looks like dates written as numbers, so its differences are not durations: use days since a "
-        "start date instead, or {drop|the other columns}."
-    )
-    return columns.remark("date", feature, text)
-
-
 def _missing_code(columns: _Columns, codes: list[tuple[int, float, int]], n_points: int) -> Remark:
     """One remark, on the feature with the most: such codes are often in many columns."""
     feature, value, times = max(codes, key=lambda each: each[2])
     short = f"{value:g}" if float(f"{value:g}") == value else repr(value)
     more = len({each[0] for each in codes}) - 1
     others = f" ({more} other feature{'s' if more > 1 else ''} too)" if more else ""
-    text = (
-        "Feature {feature} contains {value} {times}, far from all its other values{others}: if it is a code for missing "
-        "values, use {na_values|the rows without it}."
-    )
     held = f"{times} times" if len(columns.some) == n_points else f"{times} times in {len(columns.some)} rows"
-    return columns.remark("missing_code", feature, text, value=short, times=held, others=others)
+    return columns.remark("missing_code", feature, value=short, times=held, others=others)
 
 
 def _dominant(columns: _Columns, told: set[int | None]) -> list[Remark]:
@@ -215,11 +200,7 @@ def _dominant(columns: _Columns, told: set[int | None]) -> list[Remark]:
     share = float(columns.shares[feature])
     if columns.varies.sum() < 2 or share <= _DOMINANT or feature in told:
         return []
-    text = (
-        "Feature {feature} has {percent} of the variance, so it dominates the distances: if the features have different "
-        "units, use {standardize|scikit-learn's StandardScaler} first."
-    )
-    return [columns.remark("dominant", feature, text, percent=_percent(share))]
+    return [columns.remark("dominant", feature, percent=_percent(share))]
 
 
 def _discrete(columns: _Columns, n_points: int) -> list[Remark]:

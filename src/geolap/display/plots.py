@@ -29,19 +29,21 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from .. import shown
+from ..data.distances import Metric
 from ..dimension import DimensionCurve, dimension_curve
 from ..estimators.clusters import LaplacianClustering
 from ..estimators.coordinates import IndependentCoordinates
 from ..estimators.maps import DiffusionMap, LaplacianEigenmap
 from ..estimators.named_coordinates import NamedCoordinates
 from ..estimators.relaxation import Relaxation
-from ..estimators.riemannian import RiemannianMetric, indicatrices, riemannian_metric
+from ..estimators.riemannian import RiemannianMetric, riemannian_metric
 from ..graphs.health import HealthCurve, health_curve
 from ..graphs.spectrum import graph_components, smooth_spectrum
 from ..runtime.libraries import needed
 from ..selection import Selection
 from ..selectors import BandwidthSelector
 from ..selectors.comparison import Comparison, compare_bandwidths
+from .circles import indicatrices
 from .coloring import NO_LABEL, OTHER, label_coloring
 from .curve import CHOICE, drawn_curve, not_local, told_curves
 
@@ -202,7 +204,8 @@ class HealthDisplay(_Display):
     def from_estimator(cls, estimator: Any, X: ArrayLike, *, random_state: Any = None, ax: Axes | None = None) -> Self:
         """Graphs of the points X at all bandwidths that a fitted selector or estimator searched."""
         selection = _selection_of(estimator)
-        return cls(health_curve(X, selection.bandwidths, random_state=random_state), selection.bandwidth).plot(ax=ax)
+        curve = health_curve(X, selection.bandwidths, random_state=random_state, metric=_metric_of(estimator))
+        return cls(curve, selection.bandwidth).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         curve = self.curve
@@ -253,7 +256,7 @@ class SingularValuesDisplay(_Display):
     ) -> Self:
         """Singular values of the points X at all bandwidths that a fitted selector or estimator searched."""
         selection = _selection_of(estimator)
-        curve = dimension_curve(X, selection.bandwidths, random_state=random_state)
+        curve = dimension_curve(X, selection.bandwidths, random_state=random_state, metric=_metric_of(estimator))
         return cls(curve, selection.bandwidth, scales).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -439,7 +442,9 @@ def _clusters_on_a_map(clustering: LaplacianClustering) -> MapDisplay:
     graph, labels = clustering.graph_, clustering._labels
     components, points = graph_components(graph), clustering._built.on_host.points
     if components.max() and points is not None and points.shape[1] > 1:
-        places = PCA(2, svd_solver="full").fit_transform(points)
+        # Of sparse features; ARPACK finds fewer components than there are features.
+        solver = "full" if isinstance(points, np.ndarray) else "covariance_eigh" if points.shape[1] == 2 else "arpack"
+        places = PCA(2, svd_solver=solver, random_state=0).fit_transform(points)
         return MapDisplay(places, labels, "cluster", ("principal component 1", "principal component 2"))
     return MapDisplay(smooth_spectrum(graph, 3, components=components).vectors[:, 1:], labels, "cluster")
 
@@ -542,6 +547,12 @@ def _selection_of(estimator: Any) -> Selection:
             "fit it with the name of a method as its bandwidth."
         )
     return selection
+
+
+def _metric_of(estimator: Any) -> Metric:
+    """The distance between points for an estimator; a search has that of its selector."""
+    selector = getattr(estimator, "selector", None)
+    return getattr(estimator, "metric", None) or getattr(selector, "metric", None) or "euclidean"
 
 
 def _two_coordinates(embedding: ArrayLike) -> np.ndarray:

@@ -36,7 +36,7 @@ __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 # Beyond so many points, more eigenvectors than these take too long: over all pairs, alone and weighed with neighbors, and
 # over neighbors, of few and of many classes.  Over 23 sets of up to 1500 points with 100 labels, 18.2 % were wrong with 60
 # or 200 of all pairs where two graphs are weighed, 19.0 % with 60 of both.  Of 20 000 points in 26 classes (letter, 20
-# labels of each), 49 % were wrong with 60 of neighbors and 28 % with 200; in two classes, as many with both.
+# labels of each), 49 % were wrong with 60 of neighbors and 28 % with 200; in two classes, equally many with both.
 _SIZE_OF_MANY = 60
 _MANY_OF_ALL, _MANY_OF_NEIGHBORS, _SEVERAL_CLASSES = (5000, 1500), (10_000, 30_000), 8
 # The points that carry each of them, at most: over 7 sets of 5404 to 6000 points, with 60 of both, 17.5 % were wrong, and
@@ -71,6 +71,15 @@ _SETTINGS = """    n_eigenvectors : int, optional
         larger than half a gigabyte, always uses landmarks: by default 5000 to 20 000, so that a neighborhood has about a
         hundred.
 """
+_ATTRIBUTES = """    graph_weights_ : dict
+        Weight of each graph, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and ``selection_``
+        are those of the first.
+    n_graph_components_, n_unreached_ : int
+        Number of connected components of the graph, and of points in components without a label, which get the values of the
+        nearest point that is reached.
+    landmarks_ : ndarray or None
+        Rows of the points in ``graph_``, ascending; None if all are.
+"""
 
 
 @dataclass(eq=False, repr=False)
@@ -79,6 +88,7 @@ class _SmoothEstimator(GraphEstimator):
 
     _texts: ClassVar[dict[str, str]] = {
         "settings": _SETTINGS,
+        "attributes of the fit": _ATTRIBUTES,
         **GraphEstimator._texts,
         "parameters of the graph": graph_parameters(which_neighbors=_WHICH_NEIGHBORS),
     }
@@ -284,14 +294,7 @@ class LaplacianClassifier(ClassifierMixin, _SmoothEstimator):
     n_eigenvectors_, power_, penalty_ : int, float, float
         p, m and μ of the best setting; the others also count, weighted by leave-one-out mistakes, unless all three were
         given.
-    graph_weights_ : dict
-        Weight of each graph, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and ``selection_``
-        are those of the first.
-    n_graph_components_, n_unreached_ : int
-        Number of connected components of the graph, and of points in components without a label, which get the values of the
-        nearest labeled component.
-    landmarks_ : ndarray or None
-        Rows of the points in ``graph_``, ascending; None if all are.
+    <attributes of the fit>
     <attributes of the graph>
 
     See Also
@@ -379,13 +382,7 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
         Values at all points given to ``fit``.  For a dask array, a lazy dask array.
     n_eigenvectors_, power_, penalty_ : int, float, float
         p, m and μ of the best setting; the others also count, weighted by leave-one-out errors, unless all three were given.
-    graph_weights_ : dict
-        Weight of each graph, by its number of neighbors, None for all pairs; ``graph_``, ``bandwidth_`` and ``selection_``
-        are those of the first.
-    n_graph_components_, n_unreached_ : int
-        Number of connected components of the graph, and of points in components without a known value.
-    landmarks_ : ndarray or None
-        Rows of the points in ``graph_``, ascending; None if all are.
+    <attributes of the fit>
     <attributes of the graph>
 
     Examples

@@ -144,7 +144,6 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         loss = np.nan_to_num(built.kernel.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:])
         self._built, self._loss = built, loss  # 1 − eigenvalue of P, where ρ = 1; 0 for coordinates that do not exist
         self.component_labels_, self.n_graph_components_ = spectrum.components, spectrum.n_components
-        self._time = self._time_of(spectrum, built.kernel)
         self.eigenvalues_, self._coordinates = self._coordinates_of(spectrum, loss, built.kernel)
         self._n_features_out = self.coordinates_.shape[-1]
         self.embedding_ = self._coordinates.astype(built.kernel.weights.dtype)
@@ -279,10 +278,6 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         chosen = Choice(spectrum.vectors[:, 1:], graph, spectrum.components, part).made(n_coordinates=s).chosen
         return chosen if len(chosen) == s else first
 
-    def _time_of(self, spectrum: Spectrum, graph: KernelGraph) -> float:
-        """Steps of P after which the coordinates are taken."""
-        return 1.0
-
     @abstractmethod
     def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, graph: KernelGraph) -> tuple[np.ndarray, np.ndarray]:
         """Eigenvalues as the map reports them, and the coordinates of the points that carry the graph."""
@@ -416,14 +411,9 @@ class DiffusionMap(_SpectralMap):
     _: KW_ONLY
     diffusion_time: float | str = 1.0
 
-    diffusion_time_ = Read[float]("_time")
-
     @property
     def time_step_(self) -> float:
         return 0.25 * self._built.kernel.factor * self.bandwidth_**2
-
-    def _time_of(self, spectrum: Spectrum, graph: KernelGraph) -> float:
-        return float(spectral_entropy(graph, spectrum).knee if self.diffusion_time == "auto" else self.diffusion_time)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -431,11 +421,13 @@ class DiffusionMap(_SpectralMap):
             check_number("diffusion_time", self.diffusion_time, low=0)
 
     def _coordinates_of(self, spectrum: Spectrum, loss: np.ndarray, graph: KernelGraph) -> tuple[np.ndarray, np.ndarray]:
+        t = float(spectral_entropy(graph, spectrum).knee if self.diffusion_time == "auto" else self.diffusion_time)
+        self.diffusion_time_ = t
         separate = loss.ndim == 2
         groups = spectrum.components if separate else np.zeros_like(spectrum.components)
         size = np.sqrt(np.bincount(groups, weights=spectrum.mass))[groups]  # makes the constant eigenvector 1
-        whole = self._time.is_integer()  # a negative number has no other power; those of smooth eigenvectors are positive
-        power = (1.0 - loss) ** int(self._time) if whole else np.maximum(1.0 - loss, 0.0) ** self._time
+        # Negative numbers have whole powers only; those of smooth eigenvectors are positive.
+        power = (1.0 - loss) ** int(t) if t.is_integer() else np.maximum(1.0 - loss, 0.0) ** t
         coordinates = spectrum.vectors[:, 1:] * size[:, None] * (power[groups] if separate else power)
         return 1.0 - graph.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:], coordinates
 

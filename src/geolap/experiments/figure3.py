@@ -8,6 +8,7 @@ over rotations R and factors s (Procrustes).  0 means agreement, 1 none.
 """
 
 import numpy as np
+from scipy.spatial import procrustes
 
 from ..datasets import ManifoldSample, make_hourglass
 from ..graphs.graph import kernel_graph
@@ -87,7 +88,7 @@ def _estimates(n: int, seed: int) -> list[Record]:
 def _curve(n: int, seed: int) -> list[Record]:
     sample = _hourglass(n, seed)
     noisy, clean = _maps(sample.data), _maps(sample.clean)
-    errors = np.array([[_procrustes(one, other) for other in clean] for one in noisy])
+    errors = _errors(noisy, clean)
     best = BANDWIDTHS[errors.argmin(axis=1)]
     return [
         {"n_points": n, "seed": seed, "bandwidth": eps, "error": error, "clean_bandwidth": clean_eps}
@@ -96,21 +97,20 @@ def _curve(n: int, seed: int) -> list[Record]:
 
 
 def _maps(X: np.ndarray) -> list[np.ndarray]:
-    """Eigenmaps at all bandwidths, centered and of unit size."""
+    """Eigenmaps at all bandwidths."""
     pairs = all_pairs(X).host
     maps = []
     for eps in BANDWIDTHS:
         Y = smooth_spectrum(kernel_graph(pairs, eps), N_COORDINATES + 1).vectors[:, 1:]
         # Unit mean square in each coordinate, as eigenfunctions have; contrasts between components included.
         Y = Y - Y.mean(axis=0)
-        Y = Y / np.maximum(np.linalg.norm(Y, axis=0), np.finfo(float).tiny)
-        maps.append(Y / np.linalg.norm(Y))
+        maps.append(Y / np.maximum(np.linalg.norm(Y, axis=0), np.finfo(float).tiny))
     return maps
 
 
-def _procrustes(one: np.ndarray, other: np.ndarray) -> float:
-    """√(1 − (Σ singular values)²) of the product, for centered matrices of unit size."""
-    return float(np.sqrt(max(0.0, 1.0 - np.linalg.svd(one.T @ other, compute_uv=False).sum() ** 2)))
+def _errors(noisy: list[np.ndarray], clean: list[np.ndarray]) -> np.ndarray:
+    """The least ‖Φ* − s Φ R‖ of every map of the noisy points with every one of the clean ones."""
+    return np.sqrt([[procrustes(other, one)[2] for other in clean] for one in noisy])
 
 
 def _summary(n: int, dim: int, curves: list[Record], estimates: list[Record]) -> Record:

@@ -10,7 +10,7 @@ splits at all bandwidths of a grid cost one eigenproblem per bandwidth:
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -164,7 +164,7 @@ def split_errors(
     def error(rows: np.ndarray) -> float:
         return 100 * np.mean(np.delete(_wrong(functions, target, rows, sizes), rows))
 
-    return _for_each(splits, error)
+    return np.array(list(in_order(error, splits)))
 
 
 def _cv_errors(functions: SmoothFunctions, target: np.ndarray, splits: np.ndarray, seed: int) -> np.ndarray:
@@ -176,7 +176,7 @@ def _cv_errors(functions: SmoothFunctions, target: np.ndarray, splits: np.ndarra
             [np.mean(_wrong([functions], target, rows[train], _SIZES_OF_CV)[rows[test]]) for train, test in folds]
         )
 
-    return _for_each(splits, error)
+    return np.array(list(in_order(error, splits)))
 
 
 def _wrong(functions: Sequence[SmoothFunctions], target: np.ndarray, rows: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
@@ -185,7 +185,3 @@ def _wrong(functions: Sequence[SmoothFunctions], target: np.ndarray, rows: np.nd
     fits = [each.fit(rows, signs, classes=True, sizes=sizes) for each in functions]
     weights = weights_of_graphs(fits, len(rows), classes=True)
     return sum(weight * fit.scores for weight, fit in zip(weights, fits, strict=True)).argmax(axis=1) != target
-
-
-def _for_each(splits: np.ndarray, error: Callable[[np.ndarray], float]) -> np.ndarray:
-    return np.array(list(in_order(error, splits, label=None)))

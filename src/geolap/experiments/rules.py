@@ -8,6 +8,7 @@ import numpy as np
 from ..data.points import Points
 from ..selection import Selection
 from ..selectors import BandwidthSelector
+from ..selectors.base import with_its_own
 
 __all__ = ["PAPER", "selected"]
 
@@ -21,7 +22,5 @@ def selected(
     """The selection of every selector, and the seconds that it took."""
     selections, seconds = {}, {}
     for name, selector in selectors.items():
-        if "random_state" in selector.get_params():
-            selector.set_params(random_state=seed)
-        selections[name], seconds[name] = selector.timed(Points.of(X))
+        selections[name], seconds[name] = with_its_own(selector, random_state=seed).timed(Points.of(X))
     return selections, seconds

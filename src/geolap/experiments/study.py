@@ -85,8 +85,8 @@ def where(rows: Iterable[Record], **values: object) -> list[Record]:
 
 
 def column(rows: Iterable[Record], name: str) -> np.ndarray:
-    """One value of every record; NaN for None."""
-    return np.array([np.nan if row[name] is None else row[name] for row in rows])
+    """One number of every record; NaN for None."""
+    return np.array([row[name] for row in rows], dtype=float)
 
 
 def statistic(rows: Iterable[Record], name: str, function: Callable[[np.ndarray], float] = np.mean) -> float | None:

@@ -14,7 +14,7 @@ from ..data.points import Points
 from ..graphs.skeleton import Skeleton
 from ..selection import Selection
 from ..validation import check_bandwidths, check_choice, check_random_state
-from .base import BandwidthSelector
+from .base import BandwidthSelector, with_its_own
 from .geometric_consistency import GeometricConsistency
 
 __all__ = [
@@ -48,8 +48,7 @@ def selector_named(name: Any, *, what: str = "method", **params: Any) -> Bandwid
 def _seeded(selector: BandwidthSelector, random_state: Any) -> BandwidthSelector:
     """The selector with a random state, if it has a use for one."""
     check_random_state(random_state)
-    has = "random_state" in selector.get_params(deep=False)
-    return selector.set_params(random_state=random_state) if has else selector
+    return with_its_own(selector, random_state=random_state)
 
 
 def select_bandwidth(

@@ -23,14 +23,20 @@ from ..sentences import Documented, refusal
 from ..shown import Plotted
 from ..specification import GraphSpec
 
-__all__ = ["BandwidthSelector", "RivalRule", "least_of", "searched_by"]
+__all__ = ["BandwidthSelector", "RivalRule", "least_of", "searched_by", "with_its_own"]
 
 _log = logging.getLogger(__name__)
 
-_PARAMETERS = """    metric : str or callable, optional
+# The end of the parameters, and the attributes, to the last of which each rule adds what its curve is.
+_COMMON = """    metric : str or callable, optional
         As for `GeometricConsistency`.
     n_jobs : int, optional
     verbose : bool or int, default False
+
+    Attributes
+    ----------
+    bandwidth_ : float
+    selection_ : Selection
 """
 
 
@@ -42,7 +48,7 @@ class BandwidthSelector(Documented, OneToOneFeatureMixin, TransformerMixin, Plot
     step of a pipeline that passes the points on as they are.
     """
 
-    _texts: ClassVar[dict[str, str]] = {"parameters of all rules": _PARAMETERS}
+    _texts: ClassVar[dict[str, str]] = {"parameters and attributes of all rules": _COMMON}
     needs_labels: ClassVar[bool] = False
     needs_all_pairs: ClassVar[bool] = True  # whether those of nearest points are not enough
     keeps_device: ClassVar[bool] = False  # whether points on a GPU are used there
@@ -124,6 +130,12 @@ class RivalRule(BandwidthSelector):
         """The selection by the rule alone."""
 
 
+def with_its_own(selector: BandwidthSelector, **params: Any) -> BandwidthSelector:
+    """The selector with those of these parameters that it has."""
+    has = selector.get_params(deep=False)
+    return selector.set_params(**{name: value for name, value in params.items() if name in has})
+
+
 def searched_by(points: Points, sample: np.ndarray, n_jobs: int | None) -> tuple[Engine, np.ndarray, np.ndarray | None]:
     """What sums over the points, the bandwidths that a sample of them searches, and the weights of the sample."""
     engine = make_engine(points, GraphSpec(n_jobs=n_jobs))
@@ -135,14 +147,17 @@ def least_of(
     curve: Curve,
     method: str,
     *,
+    rule: str = "global",
     random_state: np.random.RandomState | None = None,
     ends: bool = True,
     details: dict[str, Any] | None = None,
 ) -> Selection:
-    """The selection of a rule that takes the lowest minimum of its curve, with an interval given a ``random_state``."""
+    """The selection by the lowest minimum of a curve, or by its first, with an interval given a ``random_state``."""
     minima = minima_of(curve)
-    bandwidth, status = choose(curve, minima, ends=ends)
-    interval = None if random_state is None else resampled_interval(curve, bandwidth, minima, random_state=random_state)
+    bandwidth, status = choose(curve, minima, rule=rule, ends=ends)
+    interval = None
+    if random_state is not None:
+        interval = resampled_interval(curve, bandwidth, minima, rule=rule, random_state=random_state)
     return Selection(
         bandwidth=bandwidth,
         bandwidths=curve.bandwidths,

@@ -12,11 +12,13 @@ from ..selection import Selection
 from ..shown import Carded, Plotted
 from ..validation import check_random_state
 from . import METHODS, selector_named
+from .base import with_its_own
 
-__all__ = ["COLUMNS", "Comparison", "ComparisonRow", "compare_bandwidths"]
+__all__ = ["ALIKE", "COLUMNS", "Comparison", "ComparisonRow", "compare_bandwidths"]
 
 COLUMNS = ("method", "bandwidth", "interval", "neighbors", "components", "isolated", "seconds", "status")
-_AGREEMENT = 1.25
+# Bandwidths that differ by no more than this factor are alike.
+ALIKE = 1.25
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Comparison(Plotted, Carded):
     def conclusion(self) -> str:
         """Which rules agree, in a sentence."""
         agreed = self.agreement()
-        return f"{', '.join(agreed)} agree within a factor of {_AGREEMENT}." if agreed else "No two rules agree."
+        return f"{', '.join(agreed)} agree within a factor of {ALIKE}." if agreed else "No two rules agree."
 
     def __str__(self) -> str:
         cells = [COLUMNS, *self.words()]
@@ -92,7 +94,7 @@ class Comparison(Plotted, Carded):
     def agreement(self) -> tuple[str, ...]:
         """The most methods whose bandwidths lie within a factor of 1.25 of each other, smallest bandwidth first."""
         ordered = sorted((row.selection.bandwidth, row.selection.method) for row in self.rows)
-        groups = [[name for eps, name in ordered if low <= eps <= _AGREEMENT * low] for low, _ in ordered]
+        groups = [[name for eps, name in ordered if low <= eps <= ALIKE * low] for low, _ in ordered]
         best = max(groups, key=len, default=[])
         return tuple(best) if len(best) > 1 else ()
 
@@ -154,13 +156,11 @@ def compare_bandwidths(
     selectors = [selector_named(name, what="a method") for name in methods]
     # A number goes to every rule as it is, so that each answers what it would answer alone.
     seed = random_state if isinstance(random_state, Integral) else check_random_state(random_state).randint(2**31)
-    common = {"random_state": seed, "engine": engine, "n_jobs": n_jobs}
     rows = []
     with parts(len(selectors), "rules"):
         for name, selector in zip(methods, selectors, strict=True):
             begin(f"rule {name}")
-            selector.set_params(**{key: value for key, value in common.items() if key in selector.get_params(deep=False)})
-            selection, seconds = selector.timed(points, y)
+            selection, seconds = with_its_own(selector, random_state=seed, engine=engine, n_jobs=n_jobs).timed(points, y)
             health = graph_health(points, selection.bandwidth, random_state=seed, n_jobs=n_jobs)
             rows.append(ComparisonRow(selection, health, seconds))
     return Comparison(tuple(rows))

@@ -37,8 +37,8 @@ _ROOM, _BYTES_OF_PAIR = 2e9, 32
 class CrossValidation(RivalRule):
     """Choose the bandwidth by cross-validation of the Laplacian classifier (the paper's CV).
 
-    ``fit`` needs labels: classes as integers from 0, −1 for unlabeled points.  The copies of a point with a
-    weight stay together in a fold.
+    ``fit`` needs labels: classes as whole numbers or words, −1 for unlabeled points.  The copies of a point with a weight
+    stay together in a fold.
 
     Parameters
     ----------
@@ -51,12 +51,7 @@ class CrossValidation(RivalRule):
     n_sample : int, default 2000
         Number of random points used, including all labeled ones: the graph is dense.
     random_state : int, RandomState or None
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    <parameters and attributes of all rules>
         Its curve holds the bandwidths tried and their errors.
 
     Examples

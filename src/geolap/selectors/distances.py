@@ -37,12 +37,7 @@ class MedianDistance(RivalRule):
         Number of random points whose distances to all others are used, or to a random subset of the others if there would be
         more than 17 million distances; None uses all pairs.
     random_state : int, RandomState or None
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    <parameters and attributes of all rules>
         Its curve is ``|share of distances below ε − ½|``.
 
     Examples
@@ -93,12 +88,7 @@ class NeighborDistance(RivalRule):
     n_sample : int or None, default 1000
         Number of random points in the average; None uses all.
     random_state : int, RandomState or None
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    <parameters and attributes of all rules>
         Its curve has one point for each k' up to 4k, with score ``|k' − k|``.
 
     Examples

@@ -25,11 +25,12 @@ from ..data.points import Points
 from ..graphs.scale import resolve_scale
 from ..graphs.skeleton import Skeleton, skeleton_of
 from ..runtime.progress import Spoken, say
-from ..search import STEPS_PER_OCTAVE, Curve, choose, minima_of, refine
+from ..search import STEPS_PER_OCTAVE, Curve, refine
 from ..selection import Selection, Status
 from ..specification import FullSpec, GraphSpec, same_setting
 from ..validation import check_bandwidths, check_n_sample, check_number, check_random_state
 from . import GeometricConsistency
+from .base import least_of
 
 __all__ = ["ConsistencySearch", "Gain"]
 
@@ -244,29 +245,26 @@ def _restricted(
     """The best of some bandwidths, or within a range of them."""
     sample = check_n_sample(selector.n_sample, len(points), selector.random_state)
     problem = selector.problem(points, skeleton, sample)
-    values = problem.per_point
     ranged = isinstance(bandwidths, tuple)
     grid = np.unique(bandwidths)
     if ranged:
         low, high = bandwidths
         grid = np.geomspace(low, high, max(5, 1 + int(np.ceil(STEPS_PER_OCTAVE * np.log2(high / low)))))
-    curve = Curve(grid, values(grid), problem.weights)
+    curve = Curve(grid, problem.curve(grid).per_point, problem.weights)
     if ranged:
-        curve = refine(curve, values)
-    minima = minima_of(curve)
-    bandwidth, status = choose(curve, minima, rule=selector.rule) if len(grid) > 2 else (None, Status.FLAT)
-    if not ranged or bandwidth is None:
-        bandwidth = float(curve.bandwidths[curve.mean.argmin()])
-    return Selection(
-        bandwidth=bandwidth,
-        bandwidths=curve.bandwidths,
-        scores=curve.mean,
-        minima=minima,
-        interval=None,
-        status=status,
-        method="gc" if selector.dual else "gc_inverse",
-        details={"per_point": curve.values, "weights": curve.weights, "everyone": len(sample) == len(points)},
-    )
+        curve = refine(curve, lambda eps: problem.curve(eps).per_point)
+    details = {
+        "sample": sample,
+        "n_points": points.total,
+        "everyone": len(sample) == len(points),
+        "per_point": curve.values,
+        "weights": curve.weights,
+    }
+    found = least_of(curve, "gc" if selector.dual else "gc_inverse", rule=selector.rule, details=details)
+    if ranged:
+        return found
+    best = float(curve.bandwidths[curve.mean.argmin()])
+    return replace(found, bandwidth=best, status=found.status if len(grid) > 2 else Status.FLAT)
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -297,8 +295,6 @@ def _checked(parameters: Any, selector: GeometricConsistency) -> dict[str, Any]:
     for name, spec in parameters.items():
         if name not in known:
             raise ValueError(f"A parameter must affect the graph ({', '.join(known)}); {name!r} was given: leave it out.")
-        if name == "bandwidth" and spec is None:
-            continue
         if isinstance(spec, tuple):
             if (
                 len(spec) != 2

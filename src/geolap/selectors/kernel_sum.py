@@ -37,13 +37,8 @@ class KernelSum(RivalRule):
 
     Parameters
     ----------
-    engine : {"auto", "tiled", "dense"}, default "auto"
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    engine : {"auto", "tiled", "dense", "device", "cells"}, default "auto"
+    <parameters and attributes of all rules>
         Its scores are −d log S/d log ε; ``details["intrinsic_dim"]`` is the largest slope.
 
     Examples

@@ -53,12 +53,7 @@ class LocalContinuity(RivalRule):
     n_sample : int or None, default 2000
         Number of random points used; None uses all.
     random_state : int, RandomState or None
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    <parameters and attributes of all rules>
         Its scores are −M(k); ``details`` holds ``n_neighbors`` (the chosen k) and ``tried``.
 
     Examples

@@ -37,12 +37,7 @@ class MultiscaleSVD(RivalRule):
     n_sample : int or None, default 50
         Number of random points whose singular values are averaged; None uses all.
     random_state : int, RandomState or None
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    <parameters and attributes of all rules>
         Its scores are −(largest gap / σ_1); ``interval`` is the range; ``details`` holds ``limits`` (None for one that does
         not exist), ``intrinsic_dim`` and ``singular_values`` (m, max_dim + 1).
 

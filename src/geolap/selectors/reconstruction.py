@@ -32,12 +32,7 @@ class Reconstruction(RivalRule):
     n_sample : int or None, default 2000
         Number of random points that are reconstructed, each from all others; None uses all.
     random_state : int, RandomState or None
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    <parameters and attributes of all rules>
         Its scores are the mean squared error of reconstruction.
 
     Examples

@@ -42,12 +42,7 @@ class Semigroup(RivalRule):
     n_sample : int or None, default 200
         Number of random rows that are compared; None uses all.
     random_state : int, RandomState or None
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    <parameters and attributes of all rules>
         Its scores are the mean L1 distance between rows of P_ε² and P_{√2ε}.
 
     Examples

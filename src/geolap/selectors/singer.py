@@ -22,7 +22,7 @@ from ..data.points import Points, spread_rows
 from ..local_pca import largest_gap, local_singular_values, vote
 from ..selection import Selection
 from ..validation import check_number, check_random_state
-from .base import RivalRule
+from .base import BandwidthSelector, RivalRule, with_its_own
 from .geometric_consistency import GeometricConsistency
 
 __all__ = ["SingerRate", "singer_factor"]
@@ -46,12 +46,7 @@ class SingerRate(RivalRule):
     pilot : selector, optional
         How the pilot bandwidth is chosen; by default `GeometricConsistency`.
     random_state : int, RandomState or None
-    <parameters of all rules>
-
-    Attributes
-    ----------
-    bandwidth_ : float
-    selection_ : Selection
+    <parameters and attributes of all rules>
         The pilot's curve moved to the full number of points; ``details`` holds ``pilot``, ``n_sample``, ``intrinsic_dim``.
 
     Examples
@@ -65,22 +60,21 @@ class SingerRate(RivalRule):
 
     intrinsic_dim: int | None = None
     n_sample: int = 1000
-    pilot: RivalRule | None = None
+    pilot: BandwidthSelector | None = None
     random_state: Any = None
 
     def rule_alone(self, points: Points, y: Any = None) -> Selection:
         check_number("n_sample", self.n_sample, Integral, low=3)
         if self.intrinsic_dim is not None:
             check_number("intrinsic_dim", self.intrinsic_dim, Integral, low=1)
-        if self.pilot is not None and not isinstance(self.pilot, RivalRule):
+        if self.pilot is not None and not isinstance(self.pilot, BandwidthSelector):
             raise TypeError(f"pilot must be a selector, such as GeometricConsistency(); {self.pilot!r} was given.")
         random_state = check_random_state(self.random_state)
         n_pilot = max(3, min(self.n_sample, len(points) // 2))
         chosen = random_state.permutation(len(points))
         some = points.subset(np.sort(chosen[:n_pilot]))
         selector = GeometricConsistency() if self.pilot is None else clone(self.pilot)
-        if "random_state" in selector.get_params():
-            selector.set_params(random_state=random_state.randint(2**31))
+        selector = with_its_own(selector, random_state=random_state.randint(2**31))
         if selector.n_jobs is None:
             selector.set_params(n_jobs=self.n_jobs)
         pilot = selector.select(some)

@@ -90,10 +90,8 @@ def snippets_for(
     gamma = convert_bandwidth(selection.bandwidth, target="gamma")
     advice = advice_for(selection)
     one = f"bandwidth = {selection.bandwidth:.6g}\n"
-    default = (
-        "eigenmap = geolap.LaplacianEigenmap(n_components=2).fit(X)  # nearest neighbors, local scales, an ε̂ of their own\n"
-        "embedding = eigenmap.embedding_"
-    )
+    default = "eigenmap = geolap.LaplacianEigenmap(n_components=2).fit(X)  # {graph}\nembedding = eigenmap.embedding_"
+    near_graph, equal_graph = "nearest neighbors, local scales, an ε̂ of their own", "20 nearest neighbors, equal weights"
     at_this = f"{one}embedding = geolap.LaplacianEigenmap(n_components=2, bandwidth=bandwidth).fit_transform(X)"
     known = f"n_clusters={n_clusters}" if n_clusters is not None and n_clusters > 1 else ""
     clusters = (
@@ -102,14 +100,10 @@ def snippets_for(
     )
     snippets = [
         Snippet("Build with this bandwidth", f"{one}laplacian = geolap.GraphLaplacian(bandwidth).fit(X).laplacian_"),
-        Snippet("Map the data", default if near else at_this),
+        Snippet("Map the data", default.format(graph=near_graph) if near else at_this),
     ]
     if outliers and not near:
-        code = (
-            "eigenmap = geolap.LaplacianEigenmap(n_components=2).fit(X)  # 20 nearest neighbors, equal weights\n"
-            "embedding = eigenmap.embedding_"
-        )
-        snippets.append(Snippet("Map the data without the pull of outliers", code))
+        snippets.append(Snippet("Map the data without the pull of outliers", default.format(graph=equal_graph)))
     snippets += [Snippet("Find clusters", clusters), Snippet(advice.title, advice.code)]
     *others, last = (replace(snippet, code=f"import geolap\n\n{snippet.code}") for snippet in snippets)
     elsewhere = Snippet(

@@ -24,7 +24,8 @@ from ...kernel import convert_bandwidth
 from ...runtime.progress import begin, parts
 from ...selection import Selection
 from ...selectors import GeometricConsistency, selector_named
-from ...selectors.comparison import Comparison
+from ...selectors.base import with_its_own
+from ...selectors.comparison import ALIKE, Comparison
 from ...validation import check_random_state
 from ..coloring import Coloring, label_coloring
 from .advice import Snippet, advice_for, snippets_for
@@ -36,8 +37,6 @@ __all__ = ["ReportContent", "Rival", "content_of", "content_of_selection"]
 _RIVALS = {name: rule.quick_up_to for name, rule in RULES.items() if rule.quick_up_to}
 _MOST_POINTS_OF_SPECTRUM = 10_000
 _MOST_SCALES = 40
-# Bandwidths that differ by less than this factor are alike.
-_ALIKE = 1.25
 # Points whose neighbors are counted; fewer if there are more points than this.
 _COUNTED, _FEW_COUNTED, _MANY = 1000, 200, 5000
 # Points and bandwidths at which neighborhoods have their singular values found: fewer where points and features are many.
@@ -145,10 +144,10 @@ class ReportContent:
         ratios = {method: bandwidth / self.selection.bandwidth for method, bandwidth, _ in self.answered}
         if not ratios:
             return None
-        alike = [name for name, ratio in ratios.items() if 1 / _ALIKE <= ratio <= _ALIKE]
-        smaller = [name for name, ratio in ratios.items() if ratio < 1 / _ALIKE]
-        larger = [name for name, ratio in ratios.items() if ratio > _ALIKE]
-        parts = [f"Within a factor of {_ALIKE:g} of ε̂: {', '.join(alike) if alike else 'none of the other rules'}."]
+        alike = [name for name, ratio in ratios.items() if 1 / ALIKE <= ratio <= ALIKE]
+        smaller = [name for name, ratio in ratios.items() if ratio < 1 / ALIKE]
+        larger = [name for name, ratio in ratios.items() if ratio > ALIKE]
+        parts = [f"Within a factor of {ALIKE:g} of ε̂: {', '.join(alike) if alike else 'none of the other rules'}."]
         if smaller:
             parts.append(f"Smaller: {', '.join(smaller)}; there neighborhoods contain fewer points, and noise matters more.")
         if larger:
@@ -281,13 +280,13 @@ def _name(name: str | None) -> str:
 
 def _known_health(selection: Selection) -> HealthCurve | None:
     """Neighbors of the evaluation points, as far as the selection remembers them."""
-    if not {"effective_neighbors", "share", "scanned"} <= set(selection.details):
+    if not {"effective_neighbors", "n_points", "scanned"} <= set(selection.details):
         return None
-    effective, share = selection.details["effective_neighbors"], selection.details["share"]
+    effective = selection.details["effective_neighbors"]
     scanned = weights_at(selection.details.get("weights"), slice(len(effective)))
     return HealthCurve(
         bandwidths=selection.details["scanned"],
-        n_points=round(float(quantile_of(effective[:, -1], 0.5, scanned) / share[-1])),
+        n_points=round(selection.details["n_points"]),
         components=None,
         largest_component=None,
         # Neighbors of weight 1e-4 together: none within 3ε.
@@ -314,10 +313,8 @@ def _quick_rules(points: Points, remarks: dict[str, str]) -> list[str]:
 def _ask(points: Points, method: str, seed: int) -> Rival:
     """What a rule says; the neighborhoods at its bandwidth, which take long, are not looked at."""
     begin(f"report: rule {method}")
-    selector = selector_named(method)
     few = {"n_sample": _FEW_ASKED} if min(points.shape) > _WIDE else {}
-    known = {"random_state": seed, **few}.items()
-    selector.set_params(**{name: value for name, value in known if name in selector.get_params()})
+    selector = with_its_own(selector_named(method), random_state=seed, **few)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.multiplicity import standard_error
+from ...data.multiplicity import standard_error, weights_at
 from ...estimators.coordinates import IndependentCoordinates
 from ...selection import Selection
 from ..coloring import NO_LABEL, OTHER, Coloring
@@ -355,10 +355,13 @@ def _rectangle(interval: tuple[float, float], ref: str, color: str) -> dict[str,
 
 
 def _standard_error(selection: Selection) -> np.ndarray | None:
+    """That of the score at each bandwidth, over the points that were asked there."""
     per_point = selection.details.get("per_point")
-    if per_point is None or not np.isfinite(per_point).all() or per_point.shape[1] != len(selection.bandwidths):
+    if per_point is None or np.isinf(per_point).any() or per_point.shape[1] != len(selection.bandwidths):
         return None
-    return np.array([standard_error(column, selection.details.get("weights")) for column in per_point.T])
+    weights, known = selection.details.get("weights"), ~np.isnan(per_point)
+    columns = zip(per_point.T, known.T, strict=True)
+    return np.array([standard_error(column[rows], weights_at(weights, rows)) for column, rows in columns])
 
 
 def _text(words: str, most: int | None = None) -> str:

@@ -2,8 +2,8 @@
 
 The graph is the one that `geolap.LaplacianEigenmap` builds by default: all pairs where one ε̂ resolves the geometry
 everywhere, elsewhere nearest neighbors with local scales and an ε̂ of their own.  Where it is not all pairs, the map of the
-paper's graph, all pairs at one ε̂ with λ = 1, stands beside it.  The coordinates that span the
-data are chosen on the default graph.
+paper's graph, all pairs at one ε̂ with λ = 1, stands beside it.  The coordinates that span the data are chosen on the
+default graph.
 """
 
 import warnings
@@ -17,13 +17,14 @@ from ...data.points import Points
 from ...estimators.base import DENSITY, NEAREST, NEIGHBORS, near_alone
 from ...estimators.coordinates import Choice, IndependentCoordinates, known_dimension
 from ...estimators.maps import LaplacianEigenmap
-from ...estimators.riemannian import dual_metric_of_map, indicatrices
+from ...estimators.riemannian import dual_metric_of_map
 from ...forecasting import forecast
 from ...graphs.neighbors import nearest_distances
 from ...graphs.scale import neighbor_scale
 from ...runtime.progress import begin
 from ...runtime.threads import one_blas_thread
 from ...selection import Selection, Verdict
+from ..circles import indicatrices
 from ..coloring import Coloring, relative_coloring
 
 __all__ = ["DRAWN", "FAILURES", "MOST_OF_NEIGHBORS", "MapView", "Maps", "map_views", "panel"]
@@ -98,7 +99,7 @@ class Maps:
     Attributes
     ----------
     views : tuple of MapView
-        None if they would take long.
+        Empty if they would take long.
     graph : str
         Which graph it is, and why.
     remark : str
