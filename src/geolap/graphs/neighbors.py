@@ -78,10 +78,6 @@ class AllPairs:
     rho: np.ndarray | None = None
 
     @property
-    def n_points(self) -> int:
-        return len(self.X)
-
-    @property
     def sqdist(self) -> Any:
         return self.host.sqdist
 
