@@ -29,7 +29,7 @@ from ..laplacian import density_weights
 from ..runtime.caching import cached_property
 from ..runtime.memory import require_memory
 from ..selection import Selection
-from ..sentences import Sentence
+from ..sentences import refusal
 from ..validation import check_random_state
 from .drawing import thinned_pairs
 from .graph import KernelGraph, kernel_graph
@@ -40,7 +40,6 @@ from .thinning import WIDER, Thinning, planned_thinning, thinning_error
 __all__ = [
     "MOST_LANDMARKS",
     "BuiltGraph",
-    "TooManyEntriesError",
     "build_graph",
     "drawn_landmarks",
     "landmark_graph",
@@ -119,24 +118,6 @@ class BuiltGraph:
     def on_host(self) -> "BuiltGraph":
         """The same in the memory of the host; itself, unless it is on a device."""
         return replace(self, kernel=self.kernel.on_host, points=host_array(self.points)) if on_device(self.points) else self
-
-
-class TooManyEntriesError(ValueError):
-    """The graph would have more entries than are stored."""
-
-    def __init__(self, entries: float, cutoff: float, bandwidth: float) -> None:
-        super().__init__(
-            Sentence(
-                "A graph may have {most:.0e} entries; cut off at {cutoff:g}·ε = {radius:.4g} this one would have about "
-                "{entries:.1e} ({size:.1f} GiB, and several times that during construction): set {n_edges} to a number or "
-                "to 'auto', or use a smaller cutoff or bandwidth.",
-                most=MOST_ENTRIES,
-                cutoff=cutoff,
-                radius=cutoff * bandwidth,
-                entries=entries,
-                size=12 * entries / 2**30,
-            )
-        )
 
 
 def build_graph(
@@ -237,13 +218,11 @@ def landmark_graph(
     degrees = (sums + float(skeleton.spec.self_weights) * own_weight(points.multiplicity, rows))[:, 0]
     degrees *= 1.0 if some.multiplicity is None else some.multiplicity
     if some.distinct(3) < 3:
-        raise ValueError(
-            Sentence(
-                "At least three landmarks must be at distinct positions; the {n} drawn have {found}: raise {n_landmarks}, "
-                "or remove duplicates.",
-                n=len(rows),
-                found=some.distinct(3),
-            )
+        raise refusal(
+            "At least three landmarks must be at distinct positions; the {n} drawn have {found}: raise {n_landmarks}, "
+            "or remove duplicates.",
+            n=len(rows),
+            found=some.distinct(3),
         )
     scale = skeleton.scale and replace(skeleton.scale, rho=skeleton.scale.rho[rows])
     built = build_graph(some, replace(skeleton, scale=scale), bandwidth, degrees=degrees, random_state=random_state)
@@ -275,14 +254,21 @@ def _stored(
         pairs = pairs_within(points, cutoff * bandwidth, rho=rho, narrowest=bandwidth, n_jobs=spec.n_jobs)
         return pairs, cutoff, None
     if spec.n_edges == "all":
-        raise TooManyEntriesError(entries, cutoff, bandwidth)
+        raise refusal(
+            "A graph may have {most:.0e} entries; cut off at {cutoff:g}·ε = {radius:.4g} this one would have about "
+            "{entries:.1e} ({size:.1f} GiB, and several times that during construction): set {n_edges} to a number or "
+            "to 'auto', or use a smaller cutoff or bandwidth.",
+            most=MOST_ENTRIES,
+            cutoff=cutoff,
+            radius=cutoff * bandwidth,
+            entries=entries,
+            size=12 * entries / 2**30,
+        )
     if points.multiplicity is not None:
-        raise ValueError(
-            Sentence(
-                "Graphs of weighted points are not thinned; {sample_weight} was given, with {entries:.1e} pairs within "
-                "reach: set {n_neighbors} or {n_landmarks}, or a smaller bandwidth.",
-                entries=entries,
-            )
+        raise refusal(
+            "Graphs of weighted points are not thinned; {sample_weight} was given, with {entries:.1e} pairs within "
+            "reach: set {n_neighbors} or {n_landmarks}, or a smaller bandwidth.",
+            entries=entries,
         )
     sums = skeleton.engine(points).row_sums(bandwidth * np.array([1.0, WIDER]))
     density = density_weights(sums[:, 0] + 1.0, renormalization=spec.renormalization, scale=skeleton.scale)
