@@ -31,7 +31,7 @@ from ..laplacian import LocalScale, density_weights
 from ..metric import departure
 from ..runtime.progress import steps
 from ..runtime.threads import Scratch, in_order
-from .base import LocalMetrics
+from .base import Engine, LocalMetrics
 from .gaussian_cells import (
     CHECKED,
     FEWEST_CELLS,
@@ -109,11 +109,10 @@ class _Degrees:
         return self._degrees[places].astype(float)
 
 
-class CellsEngine:
+class CellsEngine(Engine):
     """Complete rows of the evaluation points, degrees from cells."""
 
     estimates = True
-    directions_at_once = 1
 
     def __init__(
         self,

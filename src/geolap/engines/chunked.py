@@ -29,7 +29,7 @@ from ..runtime.caching import cached_property
 from ..runtime.progress import steps
 from ..runtime.tasks import computed
 from ..runtime.threads import Scratch, one_blas_thread
-from .base import LocalMetrics
+from .base import Engine, LocalMetrics
 from .blocks import Block
 from .gaussian_cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of
 from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, n_moments, row_moments
@@ -50,11 +50,8 @@ _Frame = tuple[np.ndarray, float]
 _Plan = tuple[float, Cells, int]
 
 
-class ChunkedEngine:
+class ChunkedEngine(Engine):
     """Sums over the chunks of a dask array."""
-
-    directions_at_once = 1
-    multiplicity: np.ndarray | None = None
 
     def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, seed: int = 0, fewest_rows: int = 1) -> None:
         given = np.cumsum([0, *X.chunks[0]])
