@@ -121,7 +121,6 @@ class CellsEngine(Engine):
         cutoff: float | None = None,
         n_jobs: int | None = None,
         scale: LocalScale | None = None,
-        seed: int = 0,
     ) -> None:
         points = as_points(X)
         X, self._unit = points.box, points.unit
@@ -132,7 +131,7 @@ class CellsEngine(Engine):
         self._rho = np.ones(len(X)) if scale is None else scale.rho[self._order]
         self.multiplicity = points.multiplicity
         self._m = counts_of(weights_at(points.multiplicity, self._order), len(X))
-        self._scale, self._cutoff, self._seed = scale, cutoff, seed
+        self._scale, self._cutoff = scale, cutoff
         self._all: Columns | None = None
         self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho, self._m))
         self._known: dict[float, _Degrees] = {}
@@ -291,7 +290,7 @@ class CellsEngine(Engine):
         if 2 * n_columns > n:
             return np.arange(n), 1.0
         starts = branches(n, n_columns)
-        rng = np.random.default_rng([self._seed, n_columns])
+        rng = np.random.default_rng([0, n_columns])
         columns = starts + rng.integers(0, np.diff(starts, append=n))
         columns[np.searchsorted(starts, places, side="right") - 1] = places
         return np.union1d(columns, places), n / n_columns
@@ -313,7 +312,7 @@ class CellsEngine(Engine):
         first = _power_of_two(FEWEST_CELLS / share)
         if 2 * first < n and len(places) * n * min(1.0, _WITHIN_REACH * share) > _FEW_PAIRS:
             # Not evenly spread: in the order of the tree that would be the edges of cells.
-            checked = np.sort(np.random.default_rng(self._seed).choice(places, min(len(places), CHECKED), replace=False))
+            checked = np.sort(np.random.default_rng(0).choice(places, min(len(places), CHECKED), replace=False))
             truth = self._sums(self._cells(min(n, FINER * first)), checked, eps, separately=True)
             for n_cells in takewhile(lambda n_cells: 2 * n_cells < n, first * 2 ** np.arange(int(np.log2(FINER)))):
                 cells = self._cells(int(n_cells))

@@ -53,12 +53,12 @@ _Plan = tuple[float, Cells, int]
 class ChunkedEngine(Engine):
     """Sums over the chunks of a dask array."""
 
-    def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, seed: int = 0, fewest_rows: int = 1) -> None:
+    def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, fewest_rows: int = 1) -> None:
         given = np.cumsum([0, *X.chunks[0]])
         X = _with_rows(X, fewest_rows)
         self._chunks = X.to_delayed().ravel()
         self._ends = np.cumsum([0, *X.chunks[0]])
-        self._shape, self._cutoff, self._seed = X.shape, cutoff, seed
+        self._shape, self._cutoff = X.shape, cutoff
         self.estimates = not exact
         self._center, self._unit = np.zeros(X.shape[1]), 1.0  # until they are known
         found = self._of_chunks(_extent, "first look")
@@ -139,7 +139,7 @@ class ChunkedEngine(Engine):
         if self._last[0] != key:
             origin = self._rows(sample)
             plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True)
-            constant = origin, plans, self._cutoff, renormalization, self._seed
+            constant = origin, plans, self._cutoff, renormalization
             moments = self._total(_estimated_moments, f"metrics at {len(epsilons)} bandwidths", constant)
             self._last = key, moments, [thin for _, _, thin in plans], np.array(errors)
         _, moments, thinned, errors = self._last
@@ -200,7 +200,7 @@ class ChunkedEngine(Engine):
     @cached_property
     def _grown(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Pilot points; and of the points in each of the smallest cells the number, sums and sums of squares."""
-        rng = np.random.default_rng(self._seed)
+        rng = np.random.default_rng(0)
         sample = self._rows(np.sort(rng.choice(len(self), min(len(self), _SHAPING), replace=False)))
         pilot = sample[rng.choice(len(sample), min(len(sample), PILOT), replace=False)]
         tree = _Splits(sample, min(_MOST_CELLS, len(sample) // 4))
@@ -374,13 +374,13 @@ def _estimated_moments(
     frame: _Frame,
     number: int,
     _: None,
-    constant: tuple[np.ndarray, Sequence[_Plan], float | None, float, int],
+    constant: tuple[np.ndarray, Sequence[_Plan], float | None, float],
 ) -> np.ndarray:
     """Moments (m, n, q) of a chunk, its density weights from cells."""
-    origin, plans, cutoff, renormalization, seed = constant
+    origin, plans, cutoff, renormalization = constant
     points = _points(chunk, frame)
     points = points[cKDTree(points, leafsize=8).indices]
-    rng = np.random.default_rng([seed, number])
+    rng = np.random.default_rng([0, number])
     by_thinning: dict[int, tuple[Columns, np.ndarray]] = {}
     found, scratch = [], Scratch()
     with np.errstate(under="ignore"):
