@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, svds
 
 from .data.distances import Distances
 from .data.multiplicity import counts_of
@@ -100,9 +100,8 @@ def _leading_singular_values(Z: np.ndarray, k: int) -> np.ndarray:
     Z = Z.T if len(Z) < Z.shape[1] else Z
     if Z.shape[1] > max(_LARGE, 10 * k):
         start = np.random.default_rng(0).standard_normal(Z.shape[1])
-        product = LinearOperator((Z.shape[1],) * 2, matvec=lambda v: Z.T @ (Z @ v), dtype=float)
         with suppress(ArpackNoConvergence):
-            return _roots(np.sort(eigsh(product, k, v0=start, return_eigenvectors=False)), k)
+            return np.sort(svds(Z, k, v0=start, return_singular_vectors=False))[::-1]
     return _roots(np.linalg.eigvalsh(Z.T @ Z), k)
 
 
