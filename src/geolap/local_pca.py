@@ -46,7 +46,7 @@ def local_singular_values(
     """
     if points.on_gpu and points.shape[1] <= _MOST_FEATURES_THERE:
         return _values_there(points, sample, bandwidths, n_values, rho, most)
-    X, unit = points.coordinates if isinstance(points, Distances) else points.box, points.unit
+    X, unit = points.coordinates, points.unit
     most = _MOST_BY_PRODUCTS if most is None and X is None else most
     multiplicity = counts_of(points.multiplicity, len(points))
     steps = ladders(in_unit(bandwidths, unit))

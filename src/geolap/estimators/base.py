@@ -244,7 +244,7 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
     def _says_which_pairs(self, data: Points) -> bool:
         """Whether the data or parameters other than ``n_neighbors`` say which pairs count, or how."""
         given = (self.cutoff, self.neighbors, self.local_scale)
-        return (isinstance(data, Distances) and data.partial) or any(value is not None for value in given)
+        return data.partial or any(value is not None for value in given)
 
     def _undecided(self, data: Points, by_landmarks: bool) -> bool:
         """Whether the parameters leave open which graph it is."""
@@ -322,8 +322,7 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
                     error=built.thinning.error,
                 )
             )
-        known = data.metric if isinstance(data, Distances) else "euclidean"
-        return replace(built, selection=selection, metric=known)
+        return replace(built, selection=selection, metric=data.metric)
 
     def _chosen(self, points: Points, y: Any, skeleton: Skeleton) -> tuple[float, Selection | None]:
         return resolve_bandwidth(

@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 from sklearn.metrics import pairwise_distances_argmin
 
-from ..data.distances import Distances, Metric
+from ..data.distances import Metric
 from ..data.multiplicity import copies_of, own_weight
 from ..data.pairs import Pairs
 from ..data.points import Points, host_array, in_unit, is_chunked, on_device, spread_rows
@@ -322,7 +322,7 @@ def _full_rows(points: Points, rows: np.ndarray, bandwidth: float, rho: np.ndarr
 def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, thinned: bool) -> float | None:
     if not sparse.issparse(kernel.weights) and not getattr(kernel.weights, "is_partial", False):
         return 0.0
-    if isinstance(points, Distances) and points.partial:
+    if points.partial:
         return None
     rows = _some_rows(len(points))
     rho = None if kernel.scale is None else kernel.scale.rho

@@ -82,8 +82,7 @@ def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) ->
         distances, finder = fitted_neighbors(full.neighbors, features)
         return Skeleton(full, given_pairs(distances, len(points)), scale, finder)
     if full.n_neighbors is None:
-        some = isinstance(points, Distances) and not points.whole
-        return Skeleton(full, all_pairs(points, n_jobs=full.n_jobs) if some else None, scale)
+        return Skeleton(full, None if points.whole else all_pairs(points, n_jobs=full.n_jobs), scale)
     if not points.on_gpu:
         require_memory(
             graph_memory(neighbor_entries(len(points), full.n_neighbors)),
