@@ -42,6 +42,8 @@ _SHAPING, _MOST_CELLS = 2**19, 2**17
 _LARGEST, _ERROR = 128, 0.005
 # Numbers that one task may return.
 _HELD = 2**24
+# Neighborhoods vote for no more directions than this.
+_DIRECTIONS = 20
 # Tasks that the scheduler holds at a time; points along the side of a tile, its targets, and points in a row of distances.
 _AHEAD, _SIDE, _TARGETS, _PIECE = 32, 1024, 128, 2**14
 
@@ -60,6 +62,7 @@ class ChunkedEngine(Engine):
         self._ends = np.cumsum([0, *X.chunks[0]])
         self._shape, self._cutoff = X.shape, cutoff
         self.estimates = not exact
+        self.directions_at_once = min(X.shape[1], _DIRECTIONS)  # moments are those of all
         self._center, self._unit = np.zeros(X.shape[1]), 1.0  # until they are known
         found = self._of_chunks(_extent, "first look")
         bad = [first + row for first, (*_, row) in zip(self._ends[:-1], found, strict=True) if row is not None]
@@ -75,7 +78,6 @@ class ChunkedEngine(Engine):
         self._unit = unit_above(0.5 * np.maximum(high - self._center, self._center - low).max())
         self._spread = float(np.sqrt(2.0 * spread.sum() / (len(self) - 1)))
         self._levels: dict[int, Cells] = {}
-        self._last: tuple[Any, ...] = (None,)
 
     def __len__(self) -> int:
         return self._shape[0]
@@ -134,17 +136,13 @@ class ChunkedEngine(Engine):
         return LocalMetrics.joined(found, axis=1, degree_error=errors)
 
     def _estimated(self, sample: np.ndarray, epsilons: np.ndarray, dim: int, renormalization: float) -> LocalMetrics:
-        """Metrics by estimated degrees.  The last moments are kept: in more directions the same are asked for again."""
-        key = sample.tobytes(), epsilons.tobytes(), renormalization
-        if self._last[0] != key:
-            origin = self._rows(sample)
-            plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True)
-            constant = origin, plans, self._cutoff, renormalization
-            moments = self._total(_estimated_moments, f"metrics at {len(epsilons)} bandwidths", constant)
-            self._last = key, moments, [thin for _, _, thin in plans], np.array(errors)
-        _, moments, thinned, errors = self._last
-        local = [metrics_from(M, eps, dim, thinned=thin) for M, eps, thin in zip(moments, epsilons, thinned, strict=True)]
-        return LocalMetrics.joined(local, axis=1, degree_error=errors)
+        """Metrics by estimated degrees."""
+        origin = self._rows(sample)
+        plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True)
+        constant = origin, plans, self._cutoff, renormalization
+        moments = self._total(_estimated_moments, f"metrics at {len(epsilons)} bandwidths", constant)
+        local = [metrics_from(M, eps, dim, thinned=thin) for M, (eps, _, thin) in zip(moments, plans, strict=True)]
+        return LocalMetrics.joined(local, axis=1, degree_error=np.array(errors))
 
     # Distributing the work.
 
