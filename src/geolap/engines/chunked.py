@@ -30,7 +30,7 @@ from ..runtime.progress import steps
 from ..runtime.tasks import computed
 from ..runtime.threads import Scratch, one_blas_thread
 from .base import Engine, LocalMetrics
-from .blocks import Block
+from .blocks import blocks
 from .gaussian_cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of
 from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, n_moments, row_moments
 
@@ -288,7 +288,7 @@ def _nearest(chunk: np.ndarray, frame: _Frame, origin: np.ndarray) -> np.ndarray
 
 def _sums_at(chunk: np.ndarray, frame: _Frame, origin: np.ndarray, epsilons: np.ndarray, cutoff: float | None) -> np.ndarray:
     """Row sums (n, m + 1) at some points, those at the same place left out, and last how many are there."""
-    (targets, order), (sources, _) = _near_together(origin, _TARGETS), _near_together(_points(chunk, frame), _SIDE)
+    (targets, order), (sources, _) = blocks(origin, _TARGETS), blocks(_points(chunk, frame), _SIDE)
     steps, far = ladders(epsilons), reach(epsilons.max())
     sums = np.zeros((len(origin), len(epsilons) + 1))
     with np.errstate(under="ignore"):
@@ -305,13 +305,6 @@ def _sums_at(chunk: np.ndarray, frame: _Frame, origin: np.ndarray, epsilons: np.
                     for column, _, weights in ladder_weights(sqdist, ladder, W, cutoff=cutoff):
                         sums[order[I.rows], column] += weights.sum(axis=1)
     return sums
-
-
-def _near_together(points: np.ndarray, side: int) -> tuple[list[Block], np.ndarray]:
-    """Blocks of nearby points, and the order of the points in them."""
-    order = cKDTree(points, leafsize=side).indices
-    points = points[order]
-    return [Block(points, first, min(first + side, len(points))) for first in range(0, len(points), side)], order
 
 
 def _pair_sums(
