@@ -60,7 +60,7 @@ _ROUNDING = 1e-12
 _SAME = 1e-14
 # A distance from a point to itself, as a share of the largest, that is rounding: nearest-neighbor searches leave such.
 _OWN = 1e-6
-# The share of the known distances between neighbors that the farthest are beyond.
+# Known distances beyond this quantile are the farthest.
 _FAR = 0.8
 # Points whose triangles are looked at, by which factor the inequality must be broken, and in which share of them.
 _IN_TRIANGLES, _BROKEN_BY, _MANY_BROKEN = 100, 1.5, 0.02

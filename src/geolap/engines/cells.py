@@ -7,7 +7,7 @@ What is exact and what is estimated, for each bandwidth separately:
   in a neighborhood: at such bandwidths D measures curvature, not chance.
 - **Degrees** are needed only at columns that an evaluation point sees, and come from `Cells`: Gaussians in place of
   points, 32 or more in an effective neighborhood.  Some of them are compared with the degrees from sixteen times as many
-  cells, and the number of cells is doubled until the error is below half of D(ε): at most to one cell for each point,
+  cells, and the number of cells is doubled until the error is below a quarter of D(ε): at most to one cell for each point,
   unless that would take too long.  The remaining error is reported as ``degree_error``; that of D is about a hundredth.
 
 Where the points have structure, work and memory grow like N, because rows and cells in reach of a point do not grow.

@@ -56,7 +56,7 @@ _MOST_DROPPED = 0.01
 _CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
 # Rows on which a cut-off is tried, the fewer the more points there are.
 _ROWS_TRIED, _FEWEST_ROWS_TRIED, _ENTRIES_TRIED = 200, 32, 2**25
-# Landmarks of a dask array: as many that an effective neighborhood holds the first number of them, within these limits; they
+# Landmarks of a dask array: so many that an effective neighborhood holds the first number of them, within these limits; they
 # are drawn from a sample of at least so many rows, and so many for each landmark.
 _LANDMARKS_NEAR, _FEWEST_LANDMARKS, MOST_LANDMARKS = 100, 5000, 20_000
 _DRAWN, _DRAWN_FOR_EACH = 2**17, 4

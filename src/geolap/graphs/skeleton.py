@@ -54,7 +54,10 @@ class Skeleton:
         return float(counts @ np.add.reduceat(counts[S.indices], S.indptr[:-1]))
 
     def at(self, place: np.ndarray) -> "Skeleton":
-        """That of points (N,) at the places of these: joined with all at the same place, and at those it is joined with."""
+        """The skeleton of all points, given that of the distinct ones and at which of these each point is (N,).
+
+        A point is joined with all at its own place, and with all at the places that this one is joined with.
+        """
         assert self.pairs is not None
         S = sparse.csr_array(self.pairs.sqdist)[place][:, place]
         S.sort_indices()
