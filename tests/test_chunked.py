@@ -38,6 +38,17 @@ def test_parameters_mean_the_same(torus, settings):
     np.testing.assert_allclose(found.mean, plain.mean, rtol=1e-8)
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_metrics_in_all_directions_hold_those_in_fewer(torus, exact):
+    engine = chunked.ChunkedEngine(da.from_array(torus, chunks=(900, 3)), exact=exact)
+    assert engine.directions_at_once == 3
+    sample, eps = np.arange(0, 2500, 100), np.array([0.3, 0.8])
+    every = engine.local_metrics(sample, eps, working_dim=3).H
+    for dim in (1, 2):
+        found = engine.local_metrics(sample, eps, working_dim=dim).H
+        np.testing.assert_allclose(every[..., :dim, :dim], found, rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.slow
 def test_estimates_agree_with_the_exact_engine():
     X = make_hourglass(10_000, noise=0.01, noise_dims=5, random_state=0).data
@@ -50,7 +61,7 @@ def test_estimates_agree_with_the_exact_engine():
     np.testing.assert_allclose(found.drift.mean(axis=0), local.drift.mean(axis=0), rtol=0.03)
     np.testing.assert_allclose(np.median(found.effective, axis=0), np.median(local.effective, axis=0), rtol=0.05)
     again = chunked.ChunkedEngine(da.from_array(X, chunks=(3000, 8)), exact=False)
-    again.local_metrics(sample, eps, working_dim=1)  # whose sums serve two directions as well
+    again.local_metrics(sample, eps, working_dim=1)  # which leaves nothing behind that matters
     np.testing.assert_array_equal(again.local_metrics(sample, eps, working_dim=2).H, found.H)
 
 

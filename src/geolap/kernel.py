@@ -111,8 +111,8 @@ class Ladder:
     squarings: tuple[int, ...]  # how often the weights are squared to get from the previous bandwidth to this one
 
 
-def ladders(bandwidths: Sequence[float] | np.ndarray) -> list[Ladder]:
-    """Arrange bandwidths into ladders; a bandwidth that fits none is a ladder of one step.
+def ladders(bandwidths: Sequence[float] | np.ndarray, *, longest: int = _LONGEST_LADDER) -> list[Ladder]:
+    """Arrange bandwidths into ladders of at most ``longest`` squarings; one that fits none is a ladder of one step.
 
     A grid of ratio √2 is one ladder, a grid of ratio 2^(1/4) two interleaved ones.
     """
@@ -125,7 +125,7 @@ def ladders(bandwidths: Sequence[float] | np.ndarray) -> list[Ladder]:
             height = round(rungs[column] - start)
             on_rung = abs(bandwidths[column] * 2.0 ** (0.5 * height) / bandwidths[ladder[0][0]] - 1.0) < 1e-13
             # Beyond four squarings at once a new exponential is cheaper.
-            if on_rung and height <= _LONGEST_LADDER and height - ladder[-1][1] <= 4:
+            if on_rung and height <= longest and height - ladder[-1][1] <= 4:
                 ladder.append((int(column), height))
                 break
         else:

@@ -155,7 +155,6 @@ class Distances(Points):
 
     @property
     def partial(self) -> bool:
-        """Whether only some distances are known."""
         n = len(self)
         return self.metric == "precomputed" and sparse.issparse(self.given) and self.given.nnz < n * (n - 1)
 

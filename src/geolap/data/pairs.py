@@ -33,10 +33,6 @@ class Pairs:
     order: np.ndarray | None = None  # the points in the order of a k-d tree, if pairs are those, or some, within reach
 
     @property
-    def n_points(self) -> int:
-        return self.sqdist.shape[0]
-
-    @property
     def host(self) -> "Pairs":
         """Itself; pairs on a device (`geolap.graphs.device_pairs`) are brought here."""
         return self

@@ -99,9 +99,19 @@ class Points:
         return host_array(self.given)
 
     @property
+    def metric(self) -> Any:
+        """What points are compared by: a name, or a function of two rows."""
+        return "euclidean"
+
+    @property
     def whole(self) -> bool:
         """Whether all pairs count where nothing else is said."""
         return True
+
+    @property
+    def partial(self) -> bool:
+        """Whether only some distances are known."""
+        return False
 
     @property
     def on_gpu(self) -> bool:
@@ -134,6 +144,11 @@ class Points:
     def box(self) -> np.ndarray:
         """The points in float64, about a point amid them, in units of `unit`; rotated to rank if they are wide."""
         return self._boxed[0]
+
+    @property
+    def coordinates(self) -> np.ndarray | None:
+        """Those of `box`; None where points are known by their distances alone."""
+        return self.box
 
     @property
     def unit(self) -> float:

@@ -7,7 +7,7 @@ and distances go in and out in the unit of the data.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -54,28 +54,29 @@ class LocalMetrics:
         return LocalMetrics(self.H[rows], self.effective[rows], self.drift[rows], self.degree_error)
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """Sums over all points."""
 
-    estimates: bool  # whether degrees are estimated, by `local_metrics` itself, instead of summed over all pairs
-    directions_at_once: int  # how many directions take no longer than one
-    multiplicity: np.ndarray | None  # weights of the points, which every sum over points has; None if all are 1
+    estimates = False  # whether degrees are estimated, by `local_metrics` itself, instead of summed over all pairs
+    directions_at_once = 1  # how many directions take no longer than one
+    multiplicity: np.ndarray | None = None  # weights of the points, which every sum over points has; None if all are 1
 
+    @abstractmethod
     def mean_distance(self) -> float:
         """Root mean square distance of all pairs, sqrt(2N/(N−1) · tr Cov), without visiting any pair."""
-        ...
 
+    @abstractmethod
     def nearest(self, targets: np.ndarray) -> np.ndarray:
         """Distance (n,) from each target to the nearest point at another place."""
-        ...
 
+    @abstractmethod
     def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray:
         """Σ_{j≠i} W_ij(ε) for the targets (all points by default) and every bandwidth (n, m), in one pass over pairs.
 
         The point's own weight is left out, so that small sums keep their digits; its copies are not.
         """
-        ...
 
+    @abstractmethod
     def local_metrics(
         self,
         sample: np.ndarray,
@@ -89,19 +90,12 @@ class Engine(Protocol):
 
         An engine that estimates degrees does not need them.
         """
-        ...
 
 
-class ExactEngine(ABC):
+class ExactEngine(Engine):
     """An engine that sums degrees over all its pairs, and turns them into density weights (N, m) here."""
 
-    estimates = False
-    directions_at_once = 1
-    multiplicity: np.ndarray | None = None
     _scale: LocalScale | None
-
-    @abstractmethod
-    def row_sums(self, bandwidths: np.ndarray, targets: np.ndarray | None = None) -> np.ndarray: ...
 
     @abstractmethod
     def _metrics(self, sample: np.ndarray, bandwidths: np.ndarray, density: Any, dim: int) -> LocalMetrics: ...

@@ -1,4 +1,4 @@
-"""Blocks of nearby points, and accurate distances between them.
+"""Blocks of nearby points, the branches of a k-d tree, and accurate distances between them.
 
 Distances within and between blocks come from one matrix product, relative to the block's own center so that close pairs
 keep their digits.  Where even that would lose too many digits, they come from differences.
@@ -7,15 +7,19 @@ keep their digits.  Where even that would lose too many digits, they come from d
 from itertools import pairwise
 
 import numpy as np
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from ..data.points import median_of_some
 from ..kernel import reach
+from .gaussian_cells import branches
 
-__all__ = ["Block", "blocks"]
+__all__ = ["Block", "blocks", "tree_order"]
 
 # The error in d²/ε² beyond which distances are computed by differences instead.
 _EXPONENT_ERROR = 1e-10
+# Points of a leaf of the tree.
+_LEAF = 16
 
 
 class Block:
@@ -60,27 +64,14 @@ class Block:
 
 
 def blocks(X: np.ndarray, side: int, rho: np.ndarray | None = None) -> tuple[list[Block], np.ndarray]:
-    """Cut the points into blocks of about ``side`` nearby points: (blocks, order of the rows of X in them)."""
-    n_blocks = -(-len(X) // side)
-    ends = np.arange(n_blocks + 1) * len(X) // n_blocks
-    order = _tree_order(X, ends)
+    """Cut the points into blocks of at most ``side`` nearby points, the branches of a k-d tree: (blocks, its order)."""
+    order = tree_order(X)
     X, rho = X[order], None if rho is None else rho[order]
-    return [Block(X, first, last, rho) for first, last in pairwise(ends.tolist())], order
+    ends = [*branches(len(X), -(-len(X) // side)).tolist(), len(X)]
+    return [Block(X, first, last, rho) for first, last in pairwise(ends)], order
 
 
-def _tree_order(X: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Order the points so that the blocks between consecutive ``ends`` are the leaves of a k-d tree."""
-    order = np.arange(len(X))
-
-    def split(first: int, last: int) -> None:
-        if last - first < 2:
-            return
-        middle = (first + last) // 2
-        part = order[ends[first] : ends[last]]
-        axis = np.argmax(X[part].var(axis=0))
-        order[ends[first] : ends[last]] = part[np.argpartition(X[part, axis], ends[middle] - ends[first])]
-        split(first, middle)
-        split(middle, last)
-
-    split(0, len(ends) - 1)
+def tree_order(X: np.ndarray) -> np.ndarray:
+    """Rows in the order of a k-d tree, whose branches are runs of nearby points."""
+    order: np.ndarray = cKDTree(X, leafsize=_LEAF).indices
     return order

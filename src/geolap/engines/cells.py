@@ -7,7 +7,7 @@ What is exact and what is estimated, for each bandwidth separately:
   in a neighborhood: at such bandwidths D measures curvature, not chance.
 - **Degrees** are needed only at columns that an evaluation point sees, and come from `Cells`: Gaussians in place of
   points, 32 or more in an effective neighborhood.  Some of them are compared with the degrees from sixteen times as many
-  cells, and the number of cells is doubled until the error is below half of D(ε): at most to one cell for each point,
+  cells, and the number of cells is doubled until the error is below a quarter of D(ε): at most to one cell for each point,
   unless that would take too long.  The remaining error is reported as ``degree_error``; that of D is about a hundredth.
 
 Where the points have structure, work and memory grow like N, because rows and cells in reach of a point do not grow.
@@ -31,7 +31,7 @@ from ..laplacian import LocalScale, density_weights
 from ..metric import departure
 from ..runtime.progress import steps
 from ..runtime.threads import Scratch, in_order
-from .base import LocalMetrics
+from .base import Engine, LocalMetrics
 from .gaussian_cells import (
     CHECKED,
     FEWEST_CELLS,
@@ -109,11 +109,10 @@ class _Degrees:
         return self._degrees[places].astype(float)
 
 
-class CellsEngine:
+class CellsEngine(Engine):
     """Complete rows of the evaluation points, degrees from cells."""
 
     estimates = True
-    directions_at_once = 1
 
     def __init__(
         self,
@@ -122,7 +121,6 @@ class CellsEngine:
         cutoff: float | None = None,
         n_jobs: int | None = None,
         scale: LocalScale | None = None,
-        seed: int = 0,
     ) -> None:
         points = as_points(X)
         X, self._unit = points.box, points.unit
@@ -133,7 +131,7 @@ class CellsEngine:
         self._rho = np.ones(len(X)) if scale is None else scale.rho[self._order]
         self.multiplicity = points.multiplicity
         self._m = counts_of(weights_at(points.multiplicity, self._order), len(X))
-        self._scale, self._cutoff, self._seed = scale, cutoff, seed
+        self._scale, self._cutoff = scale, cutoff
         self._all: Columns | None = None
         self._cells = cache(lambda n_cells: Cells.of(self._X, n_cells, self._rho, self._m))
         self._known: dict[float, _Degrees] = {}
@@ -292,7 +290,7 @@ class CellsEngine:
         if 2 * n_columns > n:
             return np.arange(n), 1.0
         starts = branches(n, n_columns)
-        rng = np.random.default_rng([self._seed, n_columns])
+        rng = np.random.default_rng([0, n_columns])
         columns = starts + rng.integers(0, np.diff(starts, append=n))
         columns[np.searchsorted(starts, places, side="right") - 1] = places
         return np.union1d(columns, places), n / n_columns
@@ -314,7 +312,7 @@ class CellsEngine:
         first = _power_of_two(FEWEST_CELLS / share)
         if 2 * first < n and len(places) * n * min(1.0, _WITHIN_REACH * share) > _FEW_PAIRS:
             # Not evenly spread: in the order of the tree that would be the edges of cells.
-            checked = np.sort(np.random.default_rng(self._seed).choice(places, min(len(places), CHECKED), replace=False))
+            checked = np.sort(np.random.default_rng(0).choice(places, min(len(places), CHECKED), replace=False))
             truth = self._sums(self._cells(min(n, FINER * first)), checked, eps, separately=True)
             for n_cells in takewhile(lambda n_cells: 2 * n_cells < n, first * 2 ** np.arange(int(np.log2(FINER)))):
                 cells = self._cells(int(n_cells))

@@ -29,8 +29,8 @@ from ..runtime.caching import cached_property
 from ..runtime.progress import steps
 from ..runtime.tasks import computed
 from ..runtime.threads import Scratch, one_blas_thread
-from .base import LocalMetrics
-from .blocks import Block
+from .base import Engine, LocalMetrics
+from .blocks import blocks
 from .gaussian_cells import CHECKED, FEWEST_CELLS, FINER, PILOT, Cells, degree_error, neighborhood_share, runs_of
 from .moments import ENOUGH_COLUMNS, ROW_REACH, Columns, metrics_from, n_moments, row_moments
 
@@ -42,6 +42,8 @@ _SHAPING, _MOST_CELLS = 2**19, 2**17
 _LARGEST, _ERROR = 128, 0.005
 # Numbers that one task may return.
 _HELD = 2**24
+# Neighborhoods vote for no more directions than this.
+_DIRECTIONS = 20
 # Tasks that the scheduler holds at a time; points along the side of a tile, its targets, and points in a row of distances.
 _AHEAD, _SIDE, _TARGETS, _PIECE = 32, 1024, 128, 2**14
 
@@ -50,19 +52,17 @@ _Frame = tuple[np.ndarray, float]
 _Plan = tuple[float, Cells, int]
 
 
-class ChunkedEngine:
+class ChunkedEngine(Engine):
     """Sums over the chunks of a dask array."""
 
-    directions_at_once = 1
-    multiplicity: np.ndarray | None = None
-
-    def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, seed: int = 0, fewest_rows: int = 1) -> None:
+    def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, fewest_rows: int = 1) -> None:
         given = np.cumsum([0, *X.chunks[0]])
         X = _with_rows(X, fewest_rows)
         self._chunks = X.to_delayed().ravel()
         self._ends = np.cumsum([0, *X.chunks[0]])
-        self._shape, self._cutoff, self._seed = X.shape, cutoff, seed
+        self._shape, self._cutoff = X.shape, cutoff
         self.estimates = not exact
+        self.directions_at_once = min(X.shape[1], _DIRECTIONS)  # moments are those of all
         self._center, self._unit = np.zeros(X.shape[1]), 1.0  # until they are known
         found = self._of_chunks(_extent, "first look")
         bad = [first + row for first, (*_, row) in zip(self._ends[:-1], found, strict=True) if row is not None]
@@ -78,7 +78,6 @@ class ChunkedEngine:
         self._unit = unit_above(0.5 * np.maximum(high - self._center, self._center - low).max())
         self._spread = float(np.sqrt(2.0 * spread.sum() / (len(self) - 1)))
         self._levels: dict[int, Cells] = {}
-        self._last: tuple[Any, ...] = (None,)
 
     def __len__(self) -> int:
         return self._shape[0]
@@ -137,17 +136,13 @@ class ChunkedEngine:
         return LocalMetrics.joined(found, axis=1, degree_error=errors)
 
     def _estimated(self, sample: np.ndarray, epsilons: np.ndarray, dim: int, renormalization: float) -> LocalMetrics:
-        """Metrics by estimated degrees.  The last moments are kept: in more directions the same are asked for again."""
-        key = sample.tobytes(), epsilons.tobytes(), renormalization
-        if self._last[0] != key:
-            origin = self._rows(sample)
-            plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True)
-            constant = origin, plans, self._cutoff, renormalization, self._seed
-            moments = self._total(_estimated_moments, f"metrics at {len(epsilons)} bandwidths", constant)
-            self._last = key, moments, [thin for _, _, thin in plans], np.array(errors)
-        _, moments, thinned, errors = self._last
-        local = [metrics_from(M, eps, dim, thinned=thin) for M, eps, thin in zip(moments, epsilons, thinned, strict=True)]
-        return LocalMetrics.joined(local, axis=1, degree_error=errors)
+        """Metrics by estimated degrees."""
+        origin = self._rows(sample)
+        plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True)
+        constant = origin, plans, self._cutoff, renormalization
+        moments = self._total(_estimated_moments, f"metrics at {len(epsilons)} bandwidths", constant)
+        local = [metrics_from(M, eps, dim, thinned=thin) for M, (eps, _, thin) in zip(moments, plans, strict=True)]
+        return LocalMetrics.joined(local, axis=1, degree_error=np.array(errors))
 
     # Distributing the work.
 
@@ -203,7 +198,7 @@ class ChunkedEngine:
     @cached_property
     def _grown(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Pilot points; and of the points in each of the smallest cells the number, sums and sums of squares."""
-        rng = np.random.default_rng(self._seed)
+        rng = np.random.default_rng(0)
         sample = self._rows(np.sort(rng.choice(len(self), min(len(self), _SHAPING), replace=False)))
         pilot = sample[rng.choice(len(sample), min(len(sample), PILOT), replace=False)]
         tree = _Splits(sample, min(_MOST_CELLS, len(sample) // 4))
@@ -293,7 +288,7 @@ def _nearest(chunk: np.ndarray, frame: _Frame, origin: np.ndarray) -> np.ndarray
 
 def _sums_at(chunk: np.ndarray, frame: _Frame, origin: np.ndarray, epsilons: np.ndarray, cutoff: float | None) -> np.ndarray:
     """Row sums (n, m + 1) at some points, those at the same place left out, and last how many are there."""
-    (targets, order), (sources, _) = _near_together(origin, _TARGETS), _near_together(_points(chunk, frame), _SIDE)
+    (targets, order), (sources, _) = blocks(origin, _TARGETS), blocks(_points(chunk, frame), _SIDE)
     steps, far = ladders(epsilons), reach(epsilons.max())
     sums = np.zeros((len(origin), len(epsilons) + 1))
     with np.errstate(under="ignore"):
@@ -310,13 +305,6 @@ def _sums_at(chunk: np.ndarray, frame: _Frame, origin: np.ndarray, epsilons: np.
                     for column, _, weights in ladder_weights(sqdist, ladder, W, cutoff=cutoff):
                         sums[order[I.rows], column] += weights.sum(axis=1)
     return sums
-
-
-def _near_together(points: np.ndarray, side: int) -> tuple[list[Block], np.ndarray]:
-    """Blocks of nearby points, and the order of the points in them."""
-    order = cKDTree(points, leafsize=side).indices
-    points = points[order]
-    return [Block(points, first, min(first + side, len(points))) for first in range(0, len(points), side)], order
 
 
 def _pair_sums(
@@ -377,13 +365,13 @@ def _estimated_moments(
     frame: _Frame,
     number: int,
     _: None,
-    constant: tuple[np.ndarray, Sequence[_Plan], float | None, float, int],
+    constant: tuple[np.ndarray, Sequence[_Plan], float | None, float],
 ) -> np.ndarray:
     """Moments (m, n, q) of a chunk, its density weights from cells."""
-    origin, plans, cutoff, renormalization, seed = constant
+    origin, plans, cutoff, renormalization = constant
     points = _points(chunk, frame)
     points = points[cKDTree(points, leafsize=8).indices]
-    rng = np.random.default_rng([seed, number])
+    rng = np.random.default_rng([0, number])
     by_thinning: dict[int, tuple[Columns, np.ndarray]] = {}
     found, scratch = [], Scratch()
     with np.errstate(under="ignore"):

@@ -104,9 +104,9 @@ def degree_error(degrees: np.ndarray, truth: np.ndarray) -> float:
     return float(np.sqrt(np.pi / 2.0) * np.abs(logs - np.median(logs)).mean())
 
 
-def runs_of(places: np.ndarray, *, longest: int = _TARGETS) -> np.ndarray:
+def runs_of(places: np.ndarray) -> np.ndarray:
     """Where runs of nearby places begin, given ascending places in the order of a tree."""
-    return np.flatnonzero(np.diff(places // longest, prepend=-1))
+    return np.flatnonzero(np.diff(places // _TARGETS, prepend=-1))
 
 
 def branches(n: int, n_branches: int) -> np.ndarray:

@@ -30,9 +30,12 @@ ROW_REACH, ENOUGH_COLUMNS = 4.2, 4096
 _RUN = 128
 # A place without weight, which pads the last run.
 _FAR = 1e9
-# OpenBLAS copies the factors of larger products than this first, which takes longer than a product with few rows; and fewest
-# columns for which that pays, and columns that stay in the cache.
-_SMALL_PRODUCT, _FEWEST, _CACHED = 10**6, 1024, 8192
+# OpenBLAS first copies the factors of a product of more multiplications, which takes longer than the product of few rows.
+_SMALL_PRODUCT = 10**6
+# If each could have only fewer columns than this, so many products would cost more than copies do.
+_FEWEST = 1024
+# Columns that stay in the cache.
+_CACHED = 8192
 
 
 class Columns:

@@ -8,9 +8,12 @@ Single precision: the error of d²/ε² is about 1e-6 (‖x‖/ε)², and eight 
 """
 
 from importlib.util import find_spec
+from itertools import accumulate
 
 import numpy as np
 import torch
+
+from ..kernel import ladders
 
 __all__ = ["fused_row_sums", "has_fused_kernel", "rung_ladders"]
 
@@ -29,17 +32,10 @@ def has_fused_kernel() -> bool:
 
 def rung_ladders(epsilons: np.ndarray) -> list[tuple[float, list[tuple[int, int]]]]:
     """Groups of bandwidths that one exponential serves: the widest of each, and (column, squarings) of all."""
-    found: list[tuple[float, list[tuple[int, int]]]] = []
-    for column in np.argsort(-np.asarray(epsilons), kind="stable"):
-        eps = float(epsilons[column])
-        for widest, members in found:
-            rung = round(2.0 * np.log2(widest / eps))
-            if rung < RUNGS and abs(eps * 2.0 ** (0.5 * rung) / widest - 1.0) < 1e-6:
-                members.append((int(column), rung))
-                break
-        else:
-            found.append((eps, [(int(column), 0)]))
-    return found
+    return [
+        (ladder.bandwidths[0], list(zip(ladder.columns, accumulate(ladder.squarings), strict=True)))
+        for ladder in ladders(epsilons, longest=RUNGS - 1)
+    ]
 
 
 def fused_row_sums(X: torch.Tensor, epsilons: np.ndarray) -> np.ndarray:

@@ -49,10 +49,10 @@ class SparseEngine(ExactEngine):
         scale: LocalScale | None = None,
     ) -> None:
         self._points = points = as_points(X)
-        self._X: np.ndarray | None = points.coordinates if isinstance(points, Distances) else points.box
+        self._X = points.coordinates
         self._unit = points.unit
         # Inner products, where all are needed and there are few.
-        few = isinstance(points, Distances) and points.whole and self._X is None and len(points) <= MOST_SPANNING
+        few = self._X is None and points.whole and len(points) <= MOST_SPANNING
         self._G = cast(Distances, points).products() if few else None
         self.multiplicity = points.multiplicity
         self._m = counts_of(points.multiplicity, len(points))
@@ -155,7 +155,7 @@ class SparseEngine(ExactEngine):
         entries = slice(self._sqdist.indptr[i], self._sqdist.indptr[i + 1])
         neighbors, here = self._sqdist.indices[entries], self._at_center[entries]
         others, sqdist = neighbors[~here], self._sqdist.data[entries][~here]
-        if isinstance(self._points, Distances) and self._points.partial and len(others) > _MOST_JOINED:
+        if self._points.partial and len(others) > _MOST_JOINED:
             near = np.argpartition(sqdist, _MOST_JOINED)[:_MOST_JOINED]
             others, sqdist = others[near], sqdist[near]
         if self._X is not None:

@@ -6,7 +6,8 @@ It is exact: the sums run over all pairs.  What makes it fast:
 - distances by a matrix product per tile, relative to the tile's own center so that close pairs keep their digits;
 - each unordered pair once: a tile of weights is summed along both axes;
 - points in the order of a k-d tree: a tile is abandoned once its closest pair is out of the kernel's reach;
-- tangent bases by Krylov iteration (`geolap.tangent`) over only those points within reach of a group of evaluation points.
+- tangent bases over only those points within reach of a group of evaluation points (`geolap.engines.local`): from moments in
+  up to 24 dimensions, by Krylov iteration beyond.
 
 Memory is O(N·(r + m)) plus, per thread, a few tiles and a few times 50·N weights; no N×N matrix exists.
 """

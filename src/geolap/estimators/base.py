@@ -46,8 +46,8 @@ __all__ = [
     "graph_in_words",
     "graph_parameters",
     "in_chunks",
+    "mostly_copies",
     "near_alone",
-    "piled",
 ]
 
 _Value = TypeVar("_Value")
@@ -244,7 +244,7 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
     def _says_which_pairs(self, data: Points) -> bool:
         """Whether the data or parameters other than ``n_neighbors`` say which pairs count, or how."""
         given = (self.cutoff, self.neighbors, self.local_scale)
-        return (isinstance(data, Distances) and data.partial) or any(value is not None for value in given)
+        return data.partial or any(value is not None for value in given)
 
     def _undecided(self, data: Points, by_landmarks: bool) -> bool:
         """Whether the parameters leave open which graph it is."""
@@ -282,7 +282,7 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
         check_choice("calibrate", self.calibrate, (True, False))
         start = time.perf_counter()
         with _told_in_words(data):
-            built = self._raw(data, y, n_landmarks=n_landmarks, always=always)
+            built = self._graph_of(data, y, n_landmarks=n_landmarks, always=always)
         say(
             _log,
             "%s: graph of %d points at bandwidth %.4g in %.1f s",
@@ -297,14 +297,14 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
         with _told_in_words(data):
             return replace(built, kernel=calibrated(built.kernel, carriers(data, built), strips=strips, n_jobs=self.n_jobs))
 
-    def _raw(self, data: Points, y: Any, *, n_landmarks: int | None, always: np.ndarray | None) -> BuiltGraph:
+    def _graph_of(self, data: Points, y: Any, *, n_landmarks: int | None, always: np.ndarray | None) -> BuiltGraph:
         spec, by_landmarks = self._spec(data), n_landmarks is not None or is_chunked(data.given)
         if n_landmarks is not None:
             _check_joined(data, spec)
             check_landmarks(n_landmarks, len(data))
         skeleton = skeleton_of(data, spec, random_state=self.random_state)
         bandwidth, selection = self._chosen(data, y, skeleton)
-        if self._undecided(data, by_landmarks) and near_alone(selection, len(data)) and not piled(data):
+        if self._undecided(data, by_landmarks) and near_alone(selection, len(data)) and not mostly_copies(data):
             skeleton = self._of_nearest(data, NEIGHBORS, NEAREST)
             bandwidth, selection = self._chosen(data, y, skeleton)
         if self.needs_geometry and selection is not None and skeleton.pairs is None and skeleton.scale is None:
@@ -322,8 +322,7 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
                     error=built.thinning.error,
                 )
             )
-        known = data.metric if isinstance(data, Distances) else "euclidean"
-        return replace(built, selection=selection, metric=known)
+        return replace(built, selection=selection, metric=data.metric)
 
     def _chosen(self, points: Points, y: Any, skeleton: Skeleton) -> tuple[float, Selection | None]:
         return resolve_bandwidth(
@@ -438,7 +437,7 @@ def distinct_rows(data: Points) -> tuple[np.ndarray, np.ndarray] | None:
     return first[order], np.argsort(order)[place.ravel()]
 
 
-def piled(data: Points) -> bool:
+def mostly_copies(data: Points) -> bool:
     """Whether most points have so many copies that these fill half of a list of neighbors."""
     found = distinct_rows(data)
     return found is not None and bool(np.median(np.bincount(found[1])[found[1]]) > NEIGHBORS / 2)

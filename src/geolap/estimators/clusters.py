@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import validate_data
 
-from ..data.distances import Distances, points_of
+from ..data.distances import points_of
 from ..data.multiplicity import counts_of
 from ..data.points import Points, chunks_of, host_array
 from ..graphs.build import drawn_landmarks
@@ -202,7 +202,7 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         """As given, with no more neighbors than there are points, and none of its own where others say who they are."""
         spec = GraphSpec.of(self)
         most = max(len(data) - 1, 1)
-        if isinstance(data, Distances) and data.partial:
+        if data.partial:
             spec = replace(spec, n_neighbors=None, local_scale=None)
         elif self.neighbors is not None:
             spec = replace(spec, n_neighbors=None)

@@ -29,7 +29,7 @@ from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smoot
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency, selector_named
 from ..sentences import Sentence, warn_caller
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
-from .base import NEIGHBORS, GraphEstimator, Read, carriers, graph_parameters, in_chunks, piled
+from .base import NEIGHBORS, GraphEstimator, Read, carriers, graph_parameters, in_chunks, mostly_copies
 
 __all__ = ["LaplacianClassifier", "LaplacianRegressor"]
 
@@ -166,7 +166,7 @@ class _SmoothEstimator(GraphEstimator):
         if self.n_neighbors != "auto":
             return [self._build(data, y, n_landmarks=self.n_landmarks, always=known)]
         chosen = isinstance(self.bandwidth, GeometricConsistency) or self.bandwidth in BY_CONSISTENCY
-        both = chosen and not self._says_which_pairs(data) and data.shape[0] > 2 * NEIGHBORS and not piled(data)
+        both = chosen and not self._says_which_pairs(data) and data.shape[0] > 2 * NEIGHBORS and not mostly_copies(data)
         if not both:
             return [replace(self, n_neighbors=None)._build(data, y, n_landmarks=self.n_landmarks, always=known)]
         bandwidth = self.bandwidth

@@ -28,7 +28,7 @@ from ..selectors import BandwidthSelector
 from ..sentences import Sentence, refusal, warn_caller
 from ..shown import Plotted
 from ..validation import check_choice, check_number
-from .base import GraphEstimator, Read, graph_parameters, in_chunks, piled
+from .base import GraphEstimator, Read, graph_parameters, in_chunks, mostly_copies
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
 
 __all__ = ["DiffusionMap", "LaplacianEigenmap"]
@@ -197,7 +197,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             return False
         if self.disconnected == "separate" or len(data) <= max(2 * _EQUAL, _FEWEST):
             return False
-        return bool(np.mean(_held_by_few(spectrum.vectors[:, 1:]) > _HALF) >= _HALF) and not piled(data)
+        return bool(np.mean(_held_by_few(spectrum.vectors[:, 1:]) > _HALF) >= _HALF) and not mostly_copies(data)
 
     def _of_equal_weights(self, built: BuiltGraph, data: Points) -> BuiltGraph:
         """The graph that joins nearest neighbors with equal weights, in the place of another one."""

@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 from sklearn.metrics import pairwise_distances_argmin
 
-from ..data.distances import Distances, Metric
+from ..data.distances import Metric
 from ..data.multiplicity import copies_of, own_weight
 from ..data.pairs import Pairs
 from ..data.points import Points, host_array, in_unit, is_chunked, on_device, spread_rows
@@ -29,7 +29,7 @@ from ..laplacian import density_weights
 from ..runtime.caching import cached_property
 from ..runtime.memory import require_memory
 from ..selection import Selection
-from ..sentences import Sentence
+from ..sentences import refusal
 from ..validation import check_random_state
 from .drawing import thinned_pairs
 from .graph import KernelGraph, kernel_graph
@@ -40,7 +40,6 @@ from .thinning import WIDER, Thinning, planned_thinning, thinning_error
 __all__ = [
     "MOST_LANDMARKS",
     "BuiltGraph",
-    "TooManyEntriesError",
     "build_graph",
     "drawn_landmarks",
     "landmark_graph",
@@ -55,7 +54,7 @@ _MOST_DROPPED = 0.01
 _CUTOFFS = (3.0, 3.5, 4.0, 5.0, 6.5)
 # Rows on which a cut-off is tried, the fewer the more points there are.
 _ROWS_TRIED, _FEWEST_ROWS_TRIED, _ENTRIES_TRIED = 200, 32, 2**25
-# Landmarks of a dask array: as many that an effective neighborhood holds the first number of them, within these limits; they
+# Landmarks of a dask array: so many that an effective neighborhood holds the first number of them, within these limits; they
 # are drawn from a sample of at least so many rows, and so many for each landmark.
 _LANDMARKS_NEAR, _FEWEST_LANDMARKS, MOST_LANDMARKS = 100, 5000, 20_000
 _DRAWN, _DRAWN_FOR_EACH = 2**17, 4
@@ -117,24 +116,6 @@ class BuiltGraph:
     def on_host(self) -> "BuiltGraph":
         """The same in the memory of the host; itself, unless it is on a device."""
         return replace(self, kernel=self.kernel.on_host, points=host_array(self.points)) if on_device(self.points) else self
-
-
-class TooManyEntriesError(ValueError):
-    """The graph would have more entries than are stored."""
-
-    def __init__(self, entries: float, cutoff: float, bandwidth: float) -> None:
-        super().__init__(
-            Sentence(
-                "A graph may have {most:.0e} entries; cut off at {cutoff:g}·ε = {radius:.4g} this one would have about "
-                "{entries:.1e} ({size:.1f} GiB, and several times that during construction): set {n_edges} to a number or "
-                "to 'auto', or use a smaller cutoff or bandwidth.",
-                most=MOST_ENTRIES,
-                cutoff=cutoff,
-                radius=cutoff * bandwidth,
-                entries=entries,
-                size=12 * entries / 2**30,
-            )
-        )
 
 
 def build_graph(
@@ -235,13 +216,11 @@ def landmark_graph(
     degrees = (sums + float(skeleton.spec.self_weights) * own_weight(points.multiplicity, rows))[:, 0]
     degrees *= 1.0 if some.multiplicity is None else some.multiplicity
     if some.distinct(3) < 3:
-        raise ValueError(
-            Sentence(
-                "At least three landmarks must be at distinct positions; the {n} drawn have {found}: raise {n_landmarks}, "
-                "or remove duplicates.",
-                n=len(rows),
-                found=some.distinct(3),
-            )
+        raise refusal(
+            "At least three landmarks must be at distinct positions; the {n} drawn have {found}: raise {n_landmarks}, "
+            "or remove duplicates.",
+            n=len(rows),
+            found=some.distinct(3),
         )
     scale = skeleton.scale and replace(skeleton.scale, rho=skeleton.scale.rho[rows])
     built = build_graph(some, replace(skeleton, scale=scale), bandwidth, degrees=degrees, random_state=random_state)
@@ -274,14 +253,21 @@ def _stored(
         pairs = pairs_within(points, cutoff * bandwidth, rho=rho, narrowest=bandwidth, n_jobs=spec.n_jobs)
         return pairs, cutoff, None
     if spec.n_edges == "all":
-        raise TooManyEntriesError(entries, cutoff, bandwidth)
+        raise refusal(
+            "A graph may have {most:.0e} entries; cut off at {cutoff:g}·ε = {radius:.4g} this one would have about "
+            "{entries:.1e} ({size:.1f} GiB, and several times that during construction): set {n_edges} to a number or "
+            "to 'auto', or use a smaller cutoff or bandwidth.",
+            most=MOST_ENTRIES,
+            cutoff=cutoff,
+            radius=cutoff * bandwidth,
+            entries=entries,
+            size=12 * entries / 2**30,
+        )
     if points.multiplicity is not None:
-        raise ValueError(
-            Sentence(
-                "Graphs of weighted points are not thinned; {sample_weight} was given, with {entries:.1e} pairs within "
-                "reach: set {n_neighbors} or {n_landmarks}, or a smaller bandwidth.",
-                entries=entries,
-            )
+        raise refusal(
+            "Graphs of weighted points are not thinned; {sample_weight} was given, with {entries:.1e} pairs within "
+            "reach: set {n_neighbors} or {n_landmarks}, or a smaller bandwidth.",
+            entries=entries,
         )
     sums = skeleton.engine(points).row_sums(bandwidth * np.array([1.0, WIDER]))
     density = density_weights(sums[:, 0] + 1.0, renormalization=spec.renormalization, scale=skeleton.scale)
@@ -335,7 +321,7 @@ def _full_rows(points: Points, rows: np.ndarray, bandwidth: float, rho: np.ndarr
 def _dropped_weight(points: Points, kernel: KernelGraph, cutoff: float | None, thinned: bool) -> float | None:
     if not sparse.issparse(kernel.weights) and not getattr(kernel.weights, "is_partial", False):
         return 0.0
-    if isinstance(points, Distances) and points.partial:
+    if points.partial:
         return None
     rows = _some_rows(len(points))
     rho = None if kernel.scale is None else kernel.scale.rho

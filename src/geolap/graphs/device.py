@@ -56,10 +56,6 @@ class DeviceMatrix:
     def nnz(self) -> int:
         return self._W.values().numel() if self.is_sparse else self._W.numel()
 
-    @property
-    def T(self) -> "DeviceMatrix":
-        return self._with(self._right, self._left, self._shift)
-
     def scaled(self, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None) -> "DeviceMatrix":
         """diag(rows) A diag(columns); only vectors are copied."""
         left, right = (None if v is None else self.tensor(v) for v in (rows, columns))

@@ -18,7 +18,7 @@ from ..data.points import Points, in_unit
 from ..engines.blocks import Block, blocks
 from ..runtime.threads import Scratch, in_order
 from ..validation import check_random_state
-from .neighbors import matrix_of_tiles, nearest_pairs, tiles_within, tree_order
+from .neighbors import matrix_of_tiles, nearest_pairs, tiles_within
 from .thinning import AGAIN, Thinning, powers
 
 __all__ = ["thinned_pairs"]
@@ -81,7 +81,7 @@ def thinned_pairs(
         found = list(in_order(again.of, tasks, n_jobs=n_jobs, label="pairs between components"))
         more = _joining(tasks, found, order)
         sqdist, share = _joined(more, again.shares(more, AGAIN * rates), sqdist, share)
-    return Pairs(sqdist, points.unit, share, tree_order(points.box))
+    return Pairs(sqdist, points.unit, share, order)
 
 
 class _Sampler:

@@ -23,6 +23,7 @@ from ..runtime.threads import heard
 from ..shown import Carded, Plotted
 from ..specification import GraphSpec
 from ..validation import check_bandwidths, check_n_sample, check_number, check_random_state
+from .spectrum import components_by
 
 __all__ = ["GraphHealth", "HealthCurve", "graph_health", "health_curve"]
 
@@ -254,28 +255,15 @@ def _linked(points: Points, radii: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def components_within(points: Points, radius: float) -> np.ndarray:
-    """Component of each point in the graph that joins points up to ``radius`` apart; of those that count, if not all do.
-
-    A search in waves: each wave holds the points just reached, and only distances to points not yet reached are computed, so
-    that every pair is looked at no more than once and no edge is stored.
-    """
+    """Component of each point in the graph that joins points up to ``radius`` apart; of those that count, if not all do."""
     if isinstance(points, Distances) and not points.whole:
         S: Any = points.pairs.sqdist
         near = S.data <= (radius * points.unit / points.pairs.unit) ** 2
-        joined = sparse.csr_array((near.astype(np.int8), S.indices, S.indptr), shape=S.shape, copy=True)
-        joined.eliminate_zeros()
-        return connected_components(joined)[1]
-    labels = np.full(len(points), -1)
-    waiting = np.arange(len(points))  # not reached yet
-    component = -1
-    while waiting.size:
-        component += 1
-        wave, waiting = waiting[:1], waiting[1:]
-        while wave.size:
-            labels[wave] = component
-            reached = np.zeros(len(waiting), dtype=bool)
-            for rows in np.array_split(wave, -(-len(wave) // 256)):
-                left = np.flatnonzero(~reached)
-                reached[left] = (points.sqdist(waiting[left], rows) <= radius**2).any(axis=1)
-            wave, waiting = waiting[reached], waiting[~reached]
-    return labels
+        graph = sparse.csr_array((near.astype(np.int8), S.indices, S.indptr), shape=S.shape, copy=True)
+        graph.eliminate_zeros()
+        return connected_components(graph)[1]
+
+    def joined(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        return np.any(points.sqdist(rows, others) <= radius**2, axis=0)
+
+    return components_by(joined, len(points))

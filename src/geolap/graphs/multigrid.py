@@ -177,7 +177,8 @@ def _start(levels: list[Any], k: int) -> np.ndarray:
 
 def _cycle(levels: list[Any], product: _Product) -> _Product:
     """The V-cycle as a function of a block of vectors, with one sweep of ℓ¹-Jacobi before and after each coarse level."""
-    smoothers = [1.0 / np.maximum(_absolute_sums(level.A), np.finfo(float).tiny)[:, None] for level in levels[:-1]]
+    sums = [np.asarray(abs(level.A).sum(axis=1)).reshape(-1, 1) for level in levels[:-1]]
+    smoothers = [1.0 / np.maximum(each, np.finfo(float).tiny) for each in sums]
     products = [product] + [level.A.__matmul__ for level in levels[1:]]
     bottom = np.linalg.pinv(levels[-1].A.toarray(), hermitian=True)
 
@@ -190,8 +191,3 @@ def _cycle(levels: list[Any], product: _Product) -> _Product:
         return X
 
     return cycle
-
-
-def _absolute_sums(A: sparse.spmatrix) -> np.ndarray:
-    A = sparse.csr_matrix(A)
-    return np.bincount(np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)), weights=np.abs(A.data), minlength=A.shape[0])

@@ -20,7 +20,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ..data.distances import Distances
 from ..data.pairs import ZERO, Pairs
 from ..data.points import Points, PointsLike, as_points, host_array, in_unit, in_unit_box, spread_pieces
-from ..engines.blocks import Block, blocks
+from ..engines.blocks import Block, blocks, tree_order
 from ..kernel import gaussian
 from ..runtime.caching import cached_property
 from ..runtime.threads import Scratch, heard, in_order, thread_count
@@ -45,8 +45,6 @@ _FEATURES_FOR_TREE = 15
 # Up to this many, all distances are found sooner by differences than by products, of which close pairs need differences too.
 _FEATURES_FOR_DIFFERENCES = 50
 _SIDE = 768
-# Points of a leaf of the tree that orders them.
-_LEAF = 16
 # Points of a tile of distances that are found by differences.
 _TILE = 256
 # Beyond this many points, and with more features than for a tree, faiss looks into this fraction of its cells.
@@ -76,10 +74,6 @@ class AllPairs:
     unit: float
     n_jobs: int | None = None
     rho: np.ndarray | None = None
-
-    @property
-    def n_points(self) -> int:
-        return len(self.X)
 
     @property
     def sqdist(self) -> Any:
@@ -175,7 +169,6 @@ def pairs_within(
     X, unit = points.box, points.unit
     radius, narrowest = in_unit([radius, narrowest or 0.1 * radius], unit)
     parts, order = blocks(X, _SIDE, rho)
-    order = order.astype(np.int32)
     scratch = Scratch()
 
     def of(tile: tuple[Block, Block]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -191,13 +184,7 @@ def pairs_within(
 
     tiles = [(I, J) for I, J, _ in tiles_within(parts, radius)]
     found = list(in_order(of, tiles, n_jobs=n_jobs, label="pairs within the cut-off"))
-    return Pairs(matrix_of_tiles(tiles, found, order), unit, order=tree_order(X))
-
-
-def tree_order(X: np.ndarray) -> np.ndarray:
-    """Rows in the order of a k-d tree, whose branches are runs of nearby points."""
-    order: np.ndarray = cKDTree(X, leafsize=_LEAF).indices
-    return order
+    return Pairs(matrix_of_tiles(tiles, found, order.astype(np.int32)), unit, order=order)
 
 
 def tiles_within(parts: list[Block], radius: float) -> list[tuple[Block, Block, float]]:

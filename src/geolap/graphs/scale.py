@@ -44,8 +44,6 @@ __all__ = ["neighbor_scale", "regional_scale", "resolve_scale"]
 _FOR_DIMENSION = 10
 # A bandwidth further than this from the typical one is that of an outlier or of duplicates.
 _WIDEST_RATIO = 1e3
-# The bound on locality of `geolap.GeometricConsistency`, here for each region.
-_MAX_SHARE = 0.2
 
 
 def neighbor_scale(
@@ -152,7 +150,7 @@ def regional_scale(
     sample = check_n_sample(n_sample, len(points), random_state)
     spec = GraphSpec(renormalization=renormalization, exact=exact, engine=engine, n_jobs=n_jobs)
     problem = Consistency(make_engine(points, spec), sample, renormalization=renormalization)
-    selection = least_distortion(problem, points.total, max_share=_MAX_SHARE, random_state=random_state)
+    selection = least_distortion(problem, points.total, random_state=random_state)
     values, effective = selection.details["per_point"], selection.details["effective_neighbors"]
     some = points.box[sample]
     _, others = nearest_neighbors(points.subset(sample), min(n_neighbors, len(sample)) - 1, n_jobs=n_jobs)
@@ -161,7 +159,7 @@ def regional_scale(
     for i, region in enumerate(regions):
         weights = weights_at(problem.weights, region)
         curve = Curve(selection.bandwidths, values[region], weights)
-        bound = locality_bound(selection.details["scanned"], effective[region], points.total, _MAX_SHARE, weights)
+        bound = locality_bound(selection.details["scanned"], effective[region], points.total, weights=weights)
         bandwidth, _ = choose(curve, minima_of(curve, bound), rule=rule, bound=bound)
         logs[i] = np.log(bandwidth)
     smooth = logs[regions].mean(axis=1)

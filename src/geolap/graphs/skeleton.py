@@ -54,7 +54,10 @@ class Skeleton:
         return float(counts @ np.add.reduceat(counts[S.indices], S.indptr[:-1]))
 
     def at(self, place: np.ndarray) -> "Skeleton":
-        """That of points (N,) at the places of these: joined with all at the same place, and at those it is joined with."""
+        """The skeleton of all points, given that of the distinct ones and at which of these each point is (N,).
+
+        A point is joined with all at its own place, and with all at the places that this one is joined with.
+        """
         assert self.pairs is not None
         S = sparse.csr_array(self.pairs.sqdist)[place][:, place]
         S.sort_indices()
@@ -82,8 +85,7 @@ def skeleton_of(points: Points, spec: GraphSpec, *, random_state: Any = None) ->
         distances, finder = fitted_neighbors(full.neighbors, features)
         return Skeleton(full, given_pairs(distances, len(points)), scale, finder)
     if full.n_neighbors is None:
-        some = isinstance(points, Distances) and not points.whole
-        return Skeleton(full, all_pairs(points, n_jobs=full.n_jobs) if some else None, scale)
+        return Skeleton(full, None if points.whole else all_pairs(points, n_jobs=full.n_jobs), scale)
     if not points.on_gpu:
         require_memory(
             graph_memory(neighbor_entries(len(points), full.n_neighbors)),

@@ -47,6 +47,7 @@ from .strips import Strips, strips_of
 __all__ = [
     "SOLVERS",
     "Spectrum",
+    "components_by",
     "graph_components",
     "largest_eigenpairs",
     "product",
@@ -92,9 +93,12 @@ _WANTED_OF_SINGLE, _CORRECTIONS = 2e-6, 20
 _LEAST_GAP = 0.1
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
 _SAME, _ROUNDING = 1e-10, 1e-13
+# Numbers that are divided by are no less.
 _TINY = float(np.finfo(float).tiny)
-# Rows of a full matrix that are looked at together, and parts of it that threads multiply.
-_ROWS_AT_ONCE, _PARTS = 64, 4
+# Rows that are looked at together in a search for components, or more where few pairs are left.
+_ROWS_AT_ONCE, _PAIRS_AT_ONCE = 64, 2**13
+# Parts of a full matrix that threads multiply.
+_PARTS = 4
 # BLAS copies a matrix that it multiplies with several vectors; up to so many take less time one by one, over tiles of so
 # many entries, which stay in the cache meanwhile.
 _FEW_COLUMNS, _TILE_ENTRIES = 5, 2**17
@@ -263,20 +267,31 @@ def _labels_of_full(graph: KernelGraph) -> np.ndarray:
     W: Any = graph.weights
     v, s = graph.density, graph.density_sums
     out = np.where(v * s > 0, 1.0 / np.maximum(s, _TINY), 0.0)
-    labels, left, n_components = np.full(graph.n_points, -1), np.arange(graph.n_points), 0
+
+    def joined(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        there = np.maximum(out[rows, None] * v[others], v[rows, None] * out[others])
+        return (W[np.ix_(rows, others)] * there > _NO_EDGE).any(axis=0)
+
+    return components_by(joined, graph.n_points)
+
+
+def components_by(joined: Callable[[np.ndarray, np.ndarray], np.ndarray], n: int) -> np.ndarray:
+    """Component of each of n points, from ``joined(rows, others)``: which of the others are joined with any of the rows.
+
+    Only points not yet reached are asked about, so that every pair is looked at no more than once and no edge is stored.
+    """
+    labels, left, n_components = np.full(n, -1), np.arange(n), 0
     while len(left):
         found, left = left[:1], left[1:]
         while len(found):
             labels[found] = n_components
-            # A few at first, far from one another.
-            rows = found[:: -(-len(found) // _ROWS_AT_ONCE)]
-            found = np.setdiff1d(found, rows, assume_unique=True)
-            there = np.maximum(out[rows, None] * v[left], v[rows, None] * out[left])
-            joined = (W[np.ix_(rows, left)] * there > _NO_EDGE).any(axis=0)
-            found, left = np.concatenate([found, left[joined]]), left[~joined]
             if not len(left):
-                labels[found] = n_components
                 break
+            # A few at first, far from one another: mostly they join all others.
+            most = max(_ROWS_AT_ONCE, _PAIRS_AT_ONCE // len(left))
+            some = slice(None, None, -(-len(found) // most))
+            near = joined(found[some], left)
+            found, left = np.concatenate([np.delete(found, some), left[near]]), left[~near]
         n_components += 1
     return labels
 
