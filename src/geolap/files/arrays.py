@@ -35,9 +35,9 @@ def read_npy(source: Source) -> Frame:
     """The array in a .npy file; a large one is mapped rather than read."""
     # This refuses Python objects, and a file shorter than its header states.
     values = np.lib.format.open_memmap(source.path, mode="r")
-    large = values.nbytes > _LARGE and values.dtype.kind in "iuf" and values.dtype.isnative
+    large = values.nbytes > _LARGE
     source.check_array(values.shape, 0 if large else values.itemsize)
-    return Frame(source.name, {}, _plain(values if large else np.array(values), source.name))
+    return Frame(source.name, {}, _table(values if large else np.array(values), source.name))
 
 
 def read_npz(source: Source) -> Frame:
@@ -108,7 +108,7 @@ def _frame_of(arrays: Mapping[str, Any], source: Source) -> Frame:
         values.check_format(full_check=True)  # indices that point elsewhere would write there
         values = values.toarray()
         notes.append("A sparse matrix was converted to dense.")
-    block, columns = _plain(np.asarray(values[...]), f"'{chosen}' in {source.name}" if chosen else source.name), {}
+    block, columns = _table(np.asarray(values[...]), f"'{chosen}' in {source.name}" if chosen else source.name), {}
     for other in source.beside(arrays) - {chosen}:
         source.check_array(arrays[other].shape)
         if prod(arrays[other].shape) in block.shape:
@@ -129,17 +129,14 @@ def _chosen(arrays: Mapping[str, Any], source: Source) -> str:
     raise FileError(f"{source.name} must have one table of numbers, not pickled, or --array must name one; {found}.")
 
 
-def _plain(values: np.ndarray, name: str) -> np.ndarray:
-    """Points as a matrix of plain numbers: two dimensions, native order, no less than single precision."""
-    kind, size = values.dtype.kind, values.dtype.itemsize
+def _table(values: np.ndarray, name: str) -> np.ndarray:
+    """Real numbers of whatever kind, rows and columns; one dimension is one column."""
     values = values[:, None] if values.ndim == 1 else values
-    if kind not in "biuf" or values.ndim != 2 or 0 in values.shape:
+    if values.dtype.kind not in "biuf" or values.ndim != 2 or 0 in values.shape:
         found = f"it holds {values.dtype} of shape {values.shape}"
         advice = "save each point as a row, X.reshape(len(X), -1), and fields, or parts of complex numbers, as columns"
         raise FileError(f"{name} must be a table of real numbers, rows and columns; {found}: {advice}.")
-    if size not in (2, 4, 8) or (kind, size) == ("f", 2):
-        return values.astype(np.float32 if size < 4 else np.float64)
-    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+    return values
 
 
 def _frame_of_tree(nodes: dict[str, Any], source: Source) -> Frame:
