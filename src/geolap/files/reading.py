@@ -20,7 +20,7 @@ from typing import Any
 
 from .arrays import read_hdf5, read_mat, read_npy, read_npz, read_parquet, read_zarr
 from .source import FileError, Source, located
-from .table import Frame, Table, table_of, transposed
+from .table import Frame, Table, table_of
 from .text import read_text, read_xlsx
 
 __all__ = ["FORMATS", "ISOLATED", "parsed", "read_table", "serve"]
@@ -48,7 +48,7 @@ def read_table(path: str | PathLike[str], **asked: Any) -> Table:
         if source.array is not None and frame.array is None:
             raise FileError(f"{source.name} has only one array; --array {source.array} was given: leave it out.")
         if source.transpose:
-            frame = transposed(frame)
+            frame.notes.append("Rows and columns were transposed.")
         elif source.format == "mat" and frame.block is not None and frame.block.shape[1] > len(frame.block):
             n, r = frame.block.shape  # many of MATLAB's users have points in columns
             frame.notes.append(f"There are more features ({r}) than points ({n}): use --transpose if columns are points.")

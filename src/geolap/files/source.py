@@ -51,11 +51,6 @@ class Source:
     max_bytes: float = inf  # how much may be read, by default half of the memory available
     max_columns: int = 100_000
 
-    def beside(self, names: Iterable[str]) -> set[str]:
-        """Those of the arrays that are wanted beside the points."""
-        wanted = (self.labels, self.weights, self.index)
-        return {alike for name in wanted if name is not None and (alike := named_alike(name, names)) is not None}
-
     def check(self, n_bytes: float, n_columns: int = 1, *, packed: bool = False) -> None:
         """Refuse what is too large before it is read, also a small file that unpacks to a huge one."""
         if n_bytes > self.max_bytes:
@@ -69,7 +64,9 @@ class Source:
             raise FileError(f"{self.name} may unpack to {_MOST_PACKED} times its size; {grown}.")
 
     def check_array(self, shape: Sequence[int], itemsize: int = 8) -> None:
-        self.check(prod(map(int, shape)) * itemsize, shape[1] if len(shape) == 2 else 1)
+        """The same of an array, which is a table if it has rows and columns."""
+        n_columns = shape[0 if self.transpose else 1] if len(shape) == 2 and min(shape) > 1 else 1
+        self.check(prod(map(int, shape)) * itemsize, n_columns)
 
     def check_archive(self) -> None:
         with ZipFile(self.path) as archive:

@@ -92,8 +92,7 @@ def _frame_of_text(text: bytes, notes: list[str], source: Source) -> Frame:
     columns = [_with_points(cells, decimal, source.thousands) for cells in _cells(text, separator, width, header, source)]
     if not names[0]:
         notes.append("The first column, which has no name, names the rows.")
-    index = None if names[0] else ""
-    return Frame(source.name, dict(zip(names, columns, strict=True)), index=index, notes=notes, written=True)
+    return Frame(source.name, dict(zip(names, columns, strict=True)), notes=notes, written=True)
 
 
 def _cells(text: bytes, separator: str, width: int, header: bool, source: Source) -> list[Any]:
