@@ -75,10 +75,9 @@ def read_parquet(source: Source) -> Frame:
         stored = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
         source.check(max(2 * stored, 8 * metadata.num_rows * len(titles)), len(titles))
         table = file.read()
-    if len({*titles}) != len(titles):
-        raise FileError(f"{source.name} must have columns with distinct names; it does not: write it again.")
     index = [name for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if name in titles]
-    return Frame(source.name, dict(zip(titles, table.columns, strict=True)), index=index[0] if len(index) == 1 else "")
+    columns = {title: table[title] for title in titles}  # which refuses a name that two of them have
+    return Frame(source.name, columns, index=index[0] if len(index) == 1 else "")
 
 
 def read_hdf5(source: Source) -> Frame:
