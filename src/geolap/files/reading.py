@@ -15,7 +15,7 @@ import sys
 import warnings
 from dataclasses import replace
 from os import PathLike
-from subprocess import DEVNULL, PIPE, Popen
+from subprocess import DEVNULL, PIPE, run
 from typing import Any
 
 from .arrays import read_hdf5, read_mat, read_npy, read_npz, read_parquet, read_zarr
@@ -75,17 +75,13 @@ def parsed(source: Source) -> Frame:
 
 def _in_another_process(source: Source) -> Frame:
     """What `parsed` answers there, if that process lives to answer."""
-    request = pickle.dumps(replace(source, path=source.path.absolute(), columns=None, drop=())).hex()
-    command = [sys.executable, "-P", "-c", _CHILD, request, *sys.path]
-    with Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL) as process:
-        assert process.stdout is not None
-        try:
-            answer = pickle.load(process.stdout)
-        except (EOFError, pickle.UnpicklingError):
-            crash = f"the library that reads it crashed (code {process.wait()})"
-            answer = FileError(f"{source.name} must be a readable {source.format} file; {crash}: write it again.")
-        finally:
-            process.kill()
+    request = pickle.dumps(replace(source, columns=None, drop=())).hex()
+    process = run([sys.executable, "-P", "-c", _CHILD, request, *sys.path], stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+    try:
+        answer = pickle.loads(process.stdout)
+    except (EOFError, pickle.UnpicklingError):
+        crash = f"the library that reads it crashed (code {process.returncode})"
+        answer = FileError(f"{source.name} must be a readable {source.format} file; {crash}: write it again.")
     if isinstance(answer, Exception):
         raise answer
     return answer
