@@ -561,14 +561,23 @@ def test_writing_keeps_links_and_permissions(tmp_path):
 
 def test_outputs_that_cannot_be_written_are_told_before_the_work(tmp_path):
     (tmp_path / "in.csv").write_text("1,2\n")
+    (tmp_path / "folder.csv").mkdir()
     for path, sentence in (
         (tmp_path / "missing" / "x.csv", "folder of an output must exist"),
         (tmp_path / "x.docx", "must end in .csv"),
         (tmp_path, "must end in .csv"),
         (tmp_path / "in.csv", "must not overwrite its input"),
+        (tmp_path / "folder.csv", "must not overwrite its input, a folder or a device"),
     ):
         with pytest.raises(FileError, match=sentence):
             check_output(path, inputs=[tmp_path / "in.csv"])
+
+
+@pytest.mark.posix
+def test_no_pipe_is_replaced_by_an_output(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(FileError, match="must not overwrite its input, a folder or a device"):
+        check_output(tmp_path / "pipe.csv")
 
 
 @pytest.mark.posix
