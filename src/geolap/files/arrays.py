@@ -27,8 +27,6 @@ _CODECS = {"blosc", "bytes", "bz2", "crc32", "crc32c", "delta", "endian", "fixed
 _CODECS |= {"sharding_indexed", "shuffle", "transpose", "vlen-bytes", "vlen-utf8", "zlib", "zstd"}
 # Arrays beyond this many bytes stay in their file (the library works on them in chunks).
 _LARGE = 2**29
-# What is read of a file of AnnData's, if it is there, rather than X.
-_REDUCED = "obsm/X_pca"
 
 
 def read_npy(source: Source) -> Frame:
@@ -142,11 +140,10 @@ def _frame_of_tree(nodes: dict[str, Any], source: Source) -> Frame:
     """A `Frame` of a tree, given everything in it by path."""
     annotated = {"obs", "var"} <= nodes.keys()
     if annotated and source.array is None:
-        source = replace(source, array=_REDUCED if _REDUCED in nodes else "X")
+        source = replace(source, array="obsm/X_pca" if "obsm/X_pca" in nodes else "X")  # reduced, if it is there
     sparse = [path for path, node in nodes.items() if f"{path}/indptr" in nodes and "encoding-type" in node.attrs]
     arrays = {path: node for path, node in nodes.items() if hasattr(node, "shape") and path.rpartition("/")[0] not in sparse}
-    for path in sparse:
-        arrays[path] = needed("anndata.io", "files", "A sparse matrix needs").sparse_dataset(nodes[path])
+    arrays |= {path: needed("anndata.io", "files", "A sparse matrix needs").sparse_dataset(nodes[path]) for path in sparse}
     if any("MATLAB_class" in node.attrs for node in nodes.values()):  # which stores columns first
         source = replace(source, transpose=not source.transpose)
     frame = _frame_of(arrays, source, nodes)

@@ -58,8 +58,7 @@ def read_table(path: str | PathLike[str], **asked: Any) -> Table:
 def parsed(source: Source) -> Frame:
     """The content of a file whose format is known."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of libraries, about metadata
+        with warnings.catch_warnings(action="ignore"):  # of libraries, about metadata
             return _READERS[str(source.format)](source)
     except (FileError, ImportError):
         raise
