@@ -78,21 +78,17 @@ def located(path: str | PathLike[str], **asked: Any) -> Iterator[Source]:
     """The file or folder at that path; what comes through a pipe, or from ``-``, is a file for as long as it is read."""
     given = {"max_bytes": available_memory() / 2, **{name: value for name, value in asked.items() if value is not None}}
     source = Source(f"'{Path(path).name or path}'", Path(path), **given)
-    opened: Any
-    if str(path) == "-":
-        source, opened = replace(source, name="Standard input"), nullcontext(sys.stdin.buffer)
-        if sys.stdin.isatty():
-            raise FileError("Standard input must provide a file; it is a terminal: pipe a file into it, or name one.")
+    is_standard = str(path) == "-"
+    if is_standard:
+        source = replace(source, name="Standard input")
     elif isfile(path) or isdir(path):
         yield source
         return
-    elif exists(path) and source.path.is_fifo():
-        opened = source.path.open("rb")
-    else:
+    elif not (exists(path) and source.path.is_fifo()):
         raise FileError(f"{str(path)!r} must be a file, a folder or a pipe; there is none of that name: check it.")
-    with opened as pipe, TemporaryDirectory(prefix="geolap-", ignore_cleanup_errors=True) as folder:
+    with TemporaryDirectory(prefix="geolap-", ignore_cleanup_errors=True) as folder:
         source = replace(source, path=Path(folder) / "pipe")
-        with source.path.open("wb") as file:
+        with nullcontext(sys.stdin.buffer) if is_standard else open(path, "rb") as pipe, source.path.open("wb") as file:
             while part := pipe.read(2**20):
                 file.write(part)
                 source.check(file.tell())
