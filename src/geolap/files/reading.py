@@ -66,10 +66,8 @@ def parsed(source: Source) -> Frame:
         raise FileError(f"{source.name} must fit into memory; it does not: use part of it.") from None
     except Exception as error:  # of a library that reads the format: whatever it is, the file is at fault
         said = " ".join((str(error) or type(error).__name__).split())[:120]
-        advice = "correct it, or name its --separator or --format; pickled objects are never loaded"
-        raise FileError(
-            f"{source.name} must be a readable {source.format} file; reading failed ({said}): {advice}."
-        ) from error
+        found = f"reading failed ({said}): correct it, or name its --separator or --format; pickled objects are never loaded"
+        raise FileError(f"{source.name} must be a readable {source.format} file; {found}.") from error
 
 
 def _in_another_process(source: Source) -> Frame:
