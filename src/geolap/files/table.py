@@ -194,10 +194,10 @@ def _index_column(frame: Frame, index: str | None, target: str | None) -> str | 
     if frame.index in frame.every or frame.block is not None or title == target or len(frame.every) == 1:
         return frame.index if frame.index in frame.every else None
     with suppress(FileError):
-        numbers, kind = frame.numbers(title)
-        words = [] if numbers is not None or kind == "empty" else [_word(cell) for cell in frame.cells(title).tolist()]
+        numbers, _ = frame.numbers(title)
+        words = [] if numbers is not None else [_word(cell) for cell in frame.cells(title).tolist()]
         if words and None not in words and len({*words}) == len(words):
-            frame.notes.append(f"The first column{f', {title!r},' if title else ''} names the rows.")
+            frame.notes.append(f"The first column, {title!r}, names the rows.")
             return title
         if numbers is not None and len(numbers) >= _COUNTED and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
             frame.notes.append("The first column counts the rows and is not used as a feature (--index none makes it one).")
