@@ -34,7 +34,7 @@ def read_npy(source: Source) -> Frame:
     # This refuses Python objects, and a file shorter than its header states.
     values = np.lib.format.open_memmap(source.path, mode="r")
     large = values.nbytes > _LARGE
-    source.check_array(values.shape, 0 if large else values.itemsize)
+    source.check(0 if large else values.nbytes)
     return Frame(source.name, {}, _points(values if large else np.array(values), source))
 
 
@@ -61,7 +61,7 @@ def read_mat(source: Source) -> Frame:
         if file.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")):
             return read_hdf5(source)
     for _, shape, kind in io.whosmat(str(source.path), appendmat=False):
-        source.check(0 if kind == "sparse" else 8 * prod(shape))
+        source.check(0 if kind == "sparse" else 8 * prod(map(int, shape)))
     found = io.loadmat(str(source.path), appendmat=False, simplify_cells=True)
     return _frame_of({name: value for name, value in found.items() if hasattr(value, "shape")}, source)
 
@@ -102,7 +102,7 @@ def _frame_of(arrays: Mapping[str, Any], source: Source, nodes: Mapping[str, Any
     beside = {alike for name in asked if (alike := named_alike(name, arrays)) is not None} - {chosen}
     for name in (chosen, *beside):
         _check_node(name, arrays if nodes is None else nodes, source)
-        source.check_array(arrays[name].shape)
+        source.check(8 * prod(arrays[name].shape))
     values = arrays[chosen].to_memory() if hasattr(arrays[chosen], "to_memory") else arrays[chosen]
     if hasattr(values, "nnz"):
         values.check_format(full_check=True)  # indices that point elsewhere would write there
@@ -133,7 +133,9 @@ def _points(values: np.ndarray, source: Source, array: str = "") -> np.ndarray:
         advice = "save each point as a row, X.reshape(len(X), -1), and fields, or parts of complex numbers, as columns"
         name = f"'{array}' in {source.name}" if array else source.name
         raise FileError(f"{name} must be a table of real numbers, rows and columns; {found}: {advice}.")
-    return values.T if source.transpose else values
+    values = values.T if source.transpose else values
+    source.check(0, values.shape[1])
+    return values
 
 
 def _frame_of_tree(nodes: dict[str, Any], source: Source) -> Frame:
@@ -176,7 +178,7 @@ def _check_node(path: str, nodes: Mapping[str, Any], source: Source) -> None:
         for key in node:
             _check_node(f"{path}/{key}", nodes, source)
         return
-    source.check_array(node.shape, max(node.dtype.itemsize, 8))
+    source.check(max(8, node.dtype.itemsize) * prod(node.shape))
     if hasattr(node, "metadata"):
         described = node.metadata.to_dict()
         packing = [described.get(part) for part in ("codecs", "filters", "compressor")]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from math import inf, prod
+from math import inf
 from os import PathLike
 from os.path import exists, isdir, isfile
 from pathlib import Path
@@ -62,11 +62,6 @@ class Source:
         if packed and n_bytes > max(_SUSPICIOUS, _MOST_PACKED * self.path.stat().st_size):
             grown = f"it would become {in_words(n_bytes)} or more: unpack it if you trust it"
             raise FileError(f"{self.name} may unpack to {_MOST_PACKED} times its size; {grown}.")
-
-    def check_array(self, shape: Sequence[int], itemsize: int = 8) -> None:
-        """The same of an array, which is a table if it has rows and columns."""
-        n_columns = shape[0 if self.transpose else 1] if len(shape) == 2 and min(shape) > 1 else 1
-        self.check(prod(map(int, shape)) * itemsize, n_columns)
 
     def check_archive(self) -> None:
         with ZipFile(self.path) as archive:
