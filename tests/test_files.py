@@ -133,6 +133,14 @@ def test_labels_of_matlabs_latest_version_are_read_with_its_points(tmp_path):
     assert table.labels.tolist() == [0, 1, 2] * 4
 
 
+def test_only_columns_of_points_count_as_columns(tmp_path):
+    matlab73(tmp_path / "new.mat", X)
+    io.savemat(tmp_path / "x.mat", {"X": X, "y": np.arange(12) % 3, "others": X.T})
+    np.save(tmp_path / "x.npy", X.T)
+    for name, options in (("new.mat", {}), ("x.mat", {"array": "X", "labels": "y"}), ("x.npy", {"transpose": True})):
+        np.testing.assert_array_equal(read_table(tmp_path / name, max_columns=3, **options).points, X)
+
+
 def test_records_are_told_to_be_saved_as_columns(tmp_path):
     np.save(tmp_path / "x.npy", np.zeros(12, dtype=[("a", "f8"), ("kind", "U1")]))
     with pytest.raises(FileError, match=r"must be a table of real numbers, .* and fields, .*, as columns"):
@@ -177,6 +185,17 @@ def test_one_of_several_arrays_is_chosen_and_others_are_listed(tmp_path):
     table = read_table(tmp_path / "x.h5ad", array="obsm/X_map")
     assert table.points.shape == (12, 2)
     assert table.row_names == tuple(ROWS)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_labels_of_annotated_columns_are_those_of_var(tmp_path):
+    var = pd.DataFrame({"kind": KINDS}, index=ROWS)
+    anndata.AnnData(X.T, obs=pd.DataFrame(index=NAMES), var=var).write_h5ad(tmp_path / "x.h5ad")
+    table = read_table(tmp_path / "x.h5ad", transpose=True, labels="kind")
+    np.testing.assert_array_equal(table.points, X)
+    assert (table.columns, table.row_names) == (tuple(NAMES), tuple(ROWS))
+    assert table.labels.tolist() == KINDS
 
 
 @pytest.mark.slow
@@ -542,14 +561,23 @@ def test_writing_keeps_links_and_permissions(tmp_path):
 
 def test_outputs_that_cannot_be_written_are_told_before_the_work(tmp_path):
     (tmp_path / "in.csv").write_text("1,2\n")
+    (tmp_path / "folder.csv").mkdir()
     for path, sentence in (
         (tmp_path / "missing" / "x.csv", "folder of an output must exist"),
         (tmp_path / "x.docx", "must end in .csv"),
         (tmp_path, "must end in .csv"),
         (tmp_path / "in.csv", "must not overwrite its input"),
+        (tmp_path / "folder.csv", "must not overwrite its input, a folder or a device"),
     ):
         with pytest.raises(FileError, match=sentence):
             check_output(path, inputs=[tmp_path / "in.csv"])
+
+
+@pytest.mark.posix
+def test_no_pipe_is_replaced_by_an_output(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(FileError, match="must not overwrite its input, a folder or a device"):
+        check_output(tmp_path / "pipe.csv")
 
 
 @pytest.mark.posix

@@ -27,17 +27,15 @@ _CODECS = {"blosc", "bytes", "bz2", "crc32", "crc32c", "delta", "endian", "fixed
 _CODECS |= {"sharding_indexed", "shuffle", "transpose", "vlen-bytes", "vlen-utf8", "zlib", "zstd"}
 # Arrays beyond this many bytes stay in their file (the library works on them in chunks).
 _LARGE = 2**29
-# What is read of a file of AnnData's, if it is there, rather than X.
-_REDUCED = "obsm/X_pca"
 
 
 def read_npy(source: Source) -> Frame:
     """The array in a .npy file; a large one is mapped rather than read."""
     # This refuses Python objects, and a file shorter than its header states.
     values = np.lib.format.open_memmap(source.path, mode="r")
-    large = values.nbytes > _LARGE and values.dtype.kind in "iuf" and values.dtype.isnative
-    source.check_array(values.shape, 0 if large else values.itemsize)
-    return Frame(source.name, {}, _plain(values if large else np.array(values), source.name))
+    large = values.nbytes > _LARGE
+    source.check(0 if large else values.nbytes)
+    return Frame(source.name, {}, _points(values if large else np.array(values), source))
 
 
 def read_npz(source: Source) -> Frame:
@@ -63,7 +61,7 @@ def read_mat(source: Source) -> Frame:
         if file.read(10).startswith((b"MATLAB 7.3", b"\x89HDF")):
             return read_hdf5(source)
     for _, shape, kind in io.whosmat(str(source.path), appendmat=False):
-        source.check_array(() if kind == "sparse" else shape)
+        source.check(0 if kind == "sparse" else 8 * prod(map(int, shape)))
     found = io.loadmat(str(source.path), appendmat=False, simplify_cells=True)
     return _frame_of({name: value for name, value in found.items() if hasattr(value, "shape")}, source)
 
@@ -75,10 +73,9 @@ def read_parquet(source: Source) -> Frame:
         stored = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
         source.check(max(2 * stored, 8 * metadata.num_rows * len(titles)), len(titles))
         table = file.read()
-    if len({*titles}) != len(titles):
-        raise FileError(f"{source.name} must have columns with distinct names; it does not: write it again.")
     index = [name for name in (table.schema.pandas_metadata or {}).get("index_columns", []) if name in titles]
-    return Frame(source.name, dict(zip(titles, table.columns, strict=True)), index=index[0] if len(index) == 1 else None)
+    columns = {title: table[title] for title in titles}  # which refuses a name that two of them have
+    return Frame(source.name, columns, index=index[0] if len(index) == 1 else "")
 
 
 def read_hdf5(source: Source) -> Frame:
@@ -95,25 +92,24 @@ def read_zarr(source: Source) -> Frame:
     return _frame_of_tree({"": root} if hasattr(root, "shape") else dict(root.members(max_depth=None)), source)
 
 
-def _frame_of(arrays: Mapping[str, Any], source: Source) -> Frame:
-    """One of the arrays as points, and others of as many entries as possible labels.
+def _frame_of(arrays: Mapping[str, Any], source: Source, nodes: Mapping[str, Any] | None = None) -> Frame:
+    """One of the arrays as points, and those that are asked for beside it; ``nodes`` is the tree that they are part of.
 
     Arrays have a shape and a dtype, and are read by ``[...]``, or by ``to_memory()`` if they are sparse.
     """
-    chosen = _chosen(arrays, source)
-    values, notes = arrays[chosen], []
-    source.check_array(values.shape)
-    values = values.to_memory() if hasattr(values, "to_memory") else values
+    chosen, notes = _chosen(arrays, source), []
+    asked = [name for name in (source.labels, source.weights, source.index) if name is not None]
+    beside = {alike for name in asked if (alike := named_alike(name, arrays)) is not None} - {chosen}
+    for name in (chosen, *beside):
+        _check_node(name, arrays if nodes is None else nodes, source)
+        source.check(8 * prod(arrays[name].shape))
+    values = arrays[chosen].to_memory() if hasattr(arrays[chosen], "to_memory") else arrays[chosen]
     if hasattr(values, "nnz"):
         values.check_format(full_check=True)  # indices that point elsewhere would write there
         values = values.toarray()
         notes.append("A sparse matrix was converted to dense.")
-    block, columns = _plain(np.asarray(values[...]), f"'{chosen}' in {source.name}" if chosen else source.name), {}
-    for other in source.beside(arrays) - {chosen}:
-        source.check_array(arrays[other].shape)
-        if prod(arrays[other].shape) in block.shape:
-            columns[other] = np.ravel(arrays[other][...])
-    return Frame(source.name, columns, block, array=chosen or None, notes=notes)
+    columns = {name: np.ravel(arrays[name][...]) for name in beside}
+    return Frame(source.name, columns, _points(np.asarray(values[...]), source, chosen), array=chosen or None, notes=notes)
 
 
 def _chosen(arrays: Mapping[str, Any], source: Source) -> str:
@@ -129,36 +125,30 @@ def _chosen(arrays: Mapping[str, Any], source: Source) -> str:
     raise FileError(f"{source.name} must have one table of numbers, not pickled, or --array must name one; {found}.")
 
 
-def _plain(values: np.ndarray, name: str) -> np.ndarray:
-    """Points as a matrix of plain numbers: two dimensions, native order, no less than single precision."""
-    kind, size = values.dtype.kind, values.dtype.itemsize
+def _points(values: np.ndarray, source: Source, array: str = "") -> np.ndarray:
+    """Real numbers of whatever kind, one point a row; an array of one dimension is one column."""
     values = values[:, None] if values.ndim == 1 else values
-    if kind not in "biuf" or values.ndim != 2 or 0 in values.shape:
+    if values.dtype.kind not in "biuf" or values.ndim != 2 or 0 in values.shape:
         found = f"it holds {values.dtype} of shape {values.shape}"
         advice = "save each point as a row, X.reshape(len(X), -1), and fields, or parts of complex numbers, as columns"
+        name = f"'{array}' in {source.name}" if array else source.name
         raise FileError(f"{name} must be a table of real numbers, rows and columns; {found}: {advice}.")
-    if size not in (2, 4, 8) or (kind, size) == ("f", 2):
-        return values.astype(np.float32 if size < 4 else np.float64)
-    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+    values = values.T if source.transpose else values
+    source.check(0, values.shape[1])
+    return values
 
 
 def _frame_of_tree(nodes: dict[str, Any], source: Source) -> Frame:
     """A `Frame` of a tree, given everything in it by path."""
     annotated = {"obs", "var"} <= nodes.keys()
     if annotated and source.array is None:
-        source = replace(source, array=_REDUCED if _REDUCED in nodes else "X")
+        source = replace(source, array="obsm/X_pca" if "obsm/X_pca" in nodes else "X")  # reduced, if it is there
     sparse = [path for path, node in nodes.items() if f"{path}/indptr" in nodes and "encoding-type" in node.attrs]
     arrays = {path: node for path, node in nodes.items() if hasattr(node, "shape") and path.rpartition("/")[0] not in sparse}
-    for path in sparse:
-        arrays[path] = needed("anndata.io", "files", "A sparse matrix needs").sparse_dataset(nodes[path])
-    chosen = _chosen(arrays, source)
-    read = {chosen} if annotated else {chosen, *source.beside(arrays)}  # AnnData's labels are in obs
-    for path in read:
-        _check_node(path, nodes, source)
-    arrays = {path: arrays[path] for path in read}
-    if "MATLAB_class" in nodes[chosen].attrs:  # MATLAB stores columns first
-        arrays = {path: values[...].T for path, values in arrays.items()}
-    frame = _frame_of(arrays, replace(source, array=chosen))
+    arrays |= {path: needed("anndata.io", "files", "A sparse matrix needs").sparse_dataset(nodes[path]) for path in sparse}
+    if any("MATLAB_class" in node.attrs for node in nodes.values()):  # which stores columns first
+        source = replace(source, transpose=not source.transpose)
+    frame = _frame_of(arrays, source, nodes)
     return _annotated(frame, nodes, source) if annotated else frame
 
 
@@ -168,16 +158,17 @@ def _annotated(frame: Frame, nodes: dict[str, Any], source: Source) -> Frame:
     for part in ("obs", "var"):
         _check_node(part, nodes, source)
     obs, var = (needed("anndata.io", "files", "A file of AnnData's needs").read_elem(nodes[part]) for part in ("obs", "var"))
-    columns = {str(name): column.to_numpy() for name, column in obs.items()}
     others = [path for path in nodes if path != frame.array and (path == "X" or path.rpartition("/")[0] == "obsm")]
     if others:
         frame.notes.append(f"The points are {frame.array}; there is also {listed(others)} (--array {others[0]}).")
-    if len({*var.index}) == frame.block.shape[1] == len(var) and not str(frame.array).startswith("obsm/"):
-        frame.names = list(map(str, var.index))
-    return replace(frame, columns={**columns, "": obs.index.to_numpy()}, index="")
+    rows, features = (var, obs) if source.transpose else (obs, var)
+    if len({*features.index}) == frame.block.shape[1] == len(features) and not str(frame.array).startswith("obsm/"):
+        frame.names = list(map(str, features.index))
+    frame.columns |= {str(name): column.to_numpy() for name, column in rows.items()} | {"": rows.index.to_numpy()}
+    return frame
 
 
-def _check_node(path: str, nodes: dict[str, Any], source: Source) -> None:
+def _check_node(path: str, nodes: Mapping[str, Any], source: Source) -> None:
     """Refuse a node unless all of it is in the file, small enough, and unpacked without running anything."""
     node = nodes.get(path)
     if node is None or getattr(node, "external", None) or getattr(node, "is_virtual", False):
@@ -187,7 +178,7 @@ def _check_node(path: str, nodes: dict[str, Any], source: Source) -> None:
         for key in node:
             _check_node(f"{path}/{key}", nodes, source)
         return
-    source.check_array(node.shape, max(node.dtype.itemsize, 8))
+    source.check(max(8, node.dtype.itemsize) * prod(node.shape))
     if hasattr(node, "metadata"):
         described = node.metadata.to_dict()
         packing = [described.get(part) for part in ("codecs", "filters", "compressor")]

@@ -15,12 +15,12 @@ import sys
 import warnings
 from dataclasses import replace
 from os import PathLike
-from subprocess import DEVNULL, PIPE, Popen
+from subprocess import DEVNULL, PIPE, run
 from typing import Any
 
 from .arrays import read_hdf5, read_mat, read_npy, read_npz, read_parquet, read_zarr
 from .source import FileError, Source, located
-from .table import Frame, Table, table_of, transposed
+from .table import Frame, Table, table_of
 from .text import read_text, read_xlsx
 
 __all__ = ["FORMATS", "ISOLATED", "parsed", "read_table", "serve"]
@@ -48,7 +48,7 @@ def read_table(path: str | PathLike[str], **asked: Any) -> Table:
         if source.array is not None and frame.array is None:
             raise FileError(f"{source.name} has only one array; --array {source.array} was given: leave it out.")
         if source.transpose:
-            frame = transposed(frame)
+            frame.notes.append("Rows and columns were transposed.")
         elif source.format == "mat" and frame.block is not None and frame.block.shape[1] > len(frame.block):
             n, r = frame.block.shape  # many of MATLAB's users have points in columns
             frame.notes.append(f"There are more features ({r}) than points ({n}): use --transpose if columns are points.")
@@ -58,8 +58,7 @@ def read_table(path: str | PathLike[str], **asked: Any) -> Table:
 def parsed(source: Source) -> Frame:
     """The content of a file whose format is known."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of libraries, about metadata
+        with warnings.catch_warnings(action="ignore"):  # of libraries, about metadata
             return _READERS[str(source.format)](source)
     except (FileError, ImportError):
         raise
@@ -67,25 +66,19 @@ def parsed(source: Source) -> Frame:
         raise FileError(f"{source.name} must fit into memory; it does not: use part of it.") from None
     except Exception as error:  # of a library that reads the format: whatever it is, the file is at fault
         said = " ".join((str(error) or type(error).__name__).split())[:120]
-        advice = "correct it, or name its --separator or --format; pickled objects are never loaded"
-        raise FileError(
-            f"{source.name} must be a readable {source.format} file; reading failed ({said}): {advice}."
-        ) from error
+        found = f"reading failed ({said}): correct it, or name its --separator or --format; pickled objects are never loaded"
+        raise FileError(f"{source.name} must be a readable {source.format} file; {found}.") from error
 
 
 def _in_another_process(source: Source) -> Frame:
     """What `parsed` answers there, if that process lives to answer."""
-    request = pickle.dumps(replace(source, path=source.path.absolute(), columns=None, drop=())).hex()
-    command = [sys.executable, "-P", "-c", _CHILD, request, *sys.path]
-    with Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL) as process:
-        assert process.stdout is not None
-        try:
-            answer = pickle.load(process.stdout)
-        except (EOFError, pickle.UnpicklingError):
-            crash = f"the library that reads it crashed (code {process.wait()})"
-            answer = FileError(f"{source.name} must be a readable {source.format} file; {crash}: write it again.")
-        finally:
-            process.kill()
+    request = pickle.dumps(replace(source, columns=None, drop=())).hex()
+    process = run([sys.executable, "-P", "-c", _CHILD, request, *sys.path], stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
+    try:
+        answer = pickle.loads(process.stdout)
+    except (EOFError, pickle.UnpicklingError):
+        crash = f"the library that reads it crashed (code {process.returncode})"
+        answer = FileError(f"{source.name} must be a readable {source.format} file; {crash}: write it again.")
     if isinstance(answer, Exception):
         raise answer
     return answer

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from math import inf, prod
+from math import inf
 from os import PathLike
 from os.path import exists, isdir, isfile
 from pathlib import Path
@@ -51,11 +51,6 @@ class Source:
     max_bytes: float = inf  # how much may be read, by default half of the memory available
     max_columns: int = 100_000
 
-    def beside(self, names: Iterable[str]) -> set[str]:
-        """Those of the arrays that are wanted beside the points."""
-        wanted = (self.labels, self.weights, self.index)
-        return {alike for name in wanted if name is not None and (alike := named_alike(name, names)) is not None}
-
     def check(self, n_bytes: float, n_columns: int = 1, *, packed: bool = False) -> None:
         """Refuse what is too large before it is read, also a small file that unpacks to a huge one."""
         if n_bytes > self.max_bytes:
@@ -68,9 +63,6 @@ class Source:
             grown = f"it would become {in_words(n_bytes)} or more: unpack it if you trust it"
             raise FileError(f"{self.name} may unpack to {_MOST_PACKED} times its size; {grown}.")
 
-    def check_array(self, shape: Sequence[int], itemsize: int = 8) -> None:
-        self.check(prod(map(int, shape)) * itemsize, shape[1] if len(shape) == 2 else 1)
-
     def check_archive(self) -> None:
         with ZipFile(self.path) as archive:
             self.check(sum(member.file_size for member in archive.infolist()), packed=True)
@@ -81,21 +73,17 @@ def located(path: str | PathLike[str], **asked: Any) -> Iterator[Source]:
     """The file or folder at that path; what comes through a pipe, or from ``-``, is a file for as long as it is read."""
     given = {"max_bytes": available_memory() / 2, **{name: value for name, value in asked.items() if value is not None}}
     source = Source(f"'{Path(path).name or path}'", Path(path), **given)
-    opened: Any
-    if str(path) == "-":
-        source, opened = replace(source, name="Standard input"), nullcontext(sys.stdin.buffer)
-        if sys.stdin.isatty():
-            raise FileError("Standard input must provide a file; it is a terminal: pipe a file into it, or name one.")
+    is_standard = str(path) == "-"
+    if is_standard:
+        source = replace(source, name="Standard input")
     elif isfile(path) or isdir(path):
         yield source
         return
-    elif exists(path) and source.path.is_fifo():
-        opened = source.path.open("rb")
-    else:
+    elif not (exists(path) and source.path.is_fifo()):
         raise FileError(f"{str(path)!r} must be a file, a folder or a pipe; there is none of that name: check it.")
-    with opened as pipe, TemporaryDirectory(prefix="geolap-", ignore_cleanup_errors=True) as folder:
+    with TemporaryDirectory(prefix="geolap-", ignore_cleanup_errors=True) as folder:
         source = replace(source, path=Path(folder) / "pipe")
-        with source.path.open("wb") as file:
+        with nullcontext(sys.stdin.buffer) if is_standard else open(path, "rb") as pipe, source.path.open("wb") as file:
             while part := pipe.read(2**20):
                 file.write(part)
                 source.check(file.tell())

@@ -17,7 +17,7 @@ import numpy as np
 from ..sentences import listed
 from .source import FileError, Source, named, named_alike
 
-__all__ = ["MISSING", "NUMBER", "SIGNED", "Frame", "Table", "table_of", "transposed"]
+__all__ = ["MISSING", "NUMBER", "SIGNED", "Frame", "Table", "table_of"]
 
 # Cells that say that there is nothing; "none" may well be a class.
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NaT", "?")
@@ -37,7 +37,7 @@ class Frame:
     columns: dict[str, Any]  # of NumPy or pyarrow, in the order of the file
     block: np.ndarray | None = None  # (n_points, n_features), if it is an array; columns are beside it then
     names: list[str] | None = None  # of the features of the block
-    index: str | None = None  # the column that names the rows, if the file says which
+    index: str = ""  # the column that names the rows, if there is one of that name
     array: str | None = None  # which of the file's arrays the block is
     notes: list[str] = field(default_factory=list)
     written: bool = False  # whether all columns are words, some of which are numbers
@@ -47,10 +47,9 @@ class Frame:
         """Columns of the block, by position where they have no names, and those beside it that are as long."""
         if self.block is None:
             return self.columns
-        titles = map(str, range(self.block.shape[1])) if self.names is None else self.names
+        features = dict(zip(self.names or map(str, range(self.block.shape[1])), self.block.T, strict=True))
         beside = {title: cells for title, cells in self.columns.items() if len(cells) == len(self.block)}
-        features = dict(zip(titles, self.block.T, strict=True))
-        return {**features, **beside, **features}
+        return features | beside | features
 
     def numbers(self, title: str) -> tuple[np.ndarray | None, str]:
         """A column as numbers, NaN where missing, or None; and what it holds.  One that is nearly all numbers is refused."""
@@ -118,6 +117,7 @@ class Table:
 
 def table_of(frame: Frame, source: Source) -> Table:
     """Choose features, labels, weights and row names."""
+    frame = _transposed(frame) if source.transpose and frame.block is None else frame
     name, notes, block = frame.name, frame.notes, frame.block
     target, counting = (frame.chosen([title])[0] if title else None for title in (source.labels, source.weights))
     rows = _index_column(frame, source.index, target)
@@ -150,19 +150,15 @@ def table_of(frame: Frame, source: Source) -> Table:
     return Table(points, columns, named_rows, labels, tuple(notes), name, str(source.format), frame.array, weights)
 
 
-def transposed(frame: Frame) -> Frame:
-    """With rows for columns: what names the one names the other."""
-    block, beside, titles = frame.block, frame.columns, frame.names
-    names = frame.cells(frame.index).tolist() if frame.index in frame.every else None
-    if block is None:
-        titles, beside = [title for title in frame.columns if title != frame.index], {}
-        if names is None and frame.numbers(titles[0])[0] is None:
-            names = frame.cells(titles.pop(0)).tolist()
-        block = np.column_stack([*frame.features(titles, True).values()])
-    names = None if names is None or len({*names}) < len(names) else [str(_word(title)) for title in names]
-    columns = beside if titles is None else {**beside, "": np.array(titles, object)}
-    notes = [*frame.notes, "Rows and columns were transposed."]
-    return Frame(frame.name, columns, block.T, names, index="", array=frame.array, notes=notes)
+def _transposed(frame: Frame) -> Frame:
+    """A table with rows for columns: its index, or a first column that is not numbers, names the features."""
+    first = frame.index if frame.index in frame.columns else next(iter(frame.columns))
+    names = [str(_word(cell)) for cell in frame.cells(first).tolist()]
+    is_named = first == frame.index or frame.numbers(first)[0] is None
+    titles = [title for title in frame.columns if title != first or not is_named]
+    block = np.column_stack([*frame.features(titles, True).values()]).T
+    distinct = names if is_named and len({*names}) == len(names) else None
+    return Frame(frame.name, {"": np.array(titles, object)}, block, distinct, notes=frame.notes)
 
 
 def _numbers_of_words(words: Any, called: str) -> tuple[np.ndarray | None, str]:
@@ -198,10 +194,10 @@ def _index_column(frame: Frame, index: str | None, target: str | None) -> str | 
     if frame.index in frame.every or frame.block is not None or title == target or len(frame.every) == 1:
         return frame.index if frame.index in frame.every else None
     with suppress(FileError):
-        numbers, kind = frame.numbers(title)
-        words = [] if numbers is not None or kind == "empty" else [_word(cell) for cell in frame.cells(title).tolist()]
+        numbers, _ = frame.numbers(title)
+        words = [] if numbers is not None else [_word(cell) for cell in frame.cells(title).tolist()]
         if words and None not in words and len({*words}) == len(words):
-            frame.notes.append(f"The first column{f', {title!r},' if title else ''} names the rows.")
+            frame.notes.append(f"The first column, {title!r}, names the rows.")
             return title
         if numbers is not None and len(numbers) >= _COUNTED and numbers[0] in (0, 1) and (np.diff(numbers) == 1).all():
             frame.notes.append("The first column counts the rows and is not used as a feature (--index none makes it one).")

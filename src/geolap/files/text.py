@@ -89,21 +89,20 @@ def _frame_of_text(text: bytes, notes: list[str], source: Source) -> Frame:
     if len(names) != width or len({*names}) != width:
         found = f"it has {len({*names})} distinct names for {width} columns: correct them, or use --no-header or --skip-rows"
         raise FileError(f"The header of {source.name} must name every column; {found}.")
-    columns = [_with_points(cells, decimal, source.thousands) for cells in _cells(text, separator, width, header, source)]
     if not names[0]:
         notes.append("The first column, which has no name, names the rows.")
-    index = None if names[0] else ""
-    return Frame(source.name, dict(zip(names, columns, strict=True)), index=index, notes=notes, written=True)
+    cells = _cells(text, separator, names, header, source)
+    columns = {name: _with_points(cells[name], decimal, source.thousands) for name in names}
+    return Frame(source.name, columns, notes=notes, written=True)
 
 
-def _cells(text: bytes, separator: str, width: int, header: bool, source: Source) -> list[Any]:
-    """All cells as words, null where there is nothing: ``width`` columns of pyarrow's."""
+def _cells(text: bytes, separator: str, names: list[str], header: bool, source: Source) -> Any:
+    """All cells as words, null where there is nothing: a table of pyarrow's."""
     pa, arrow = needed("pyarrow", "files", "A table in text needs"), needed("pyarrow.csv", "files", "A table in text needs")
     if separator == " ":  # as many as there may be
         text = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n"))
     elif b'"' in text:  # which may follow spaces
         text = re.sub(rb'(?m)(^|%b) +(?=")' % re.escape(separator).encode(), rb"\1", text)
-    names = list(map(str, range(width)))
     block = max(2**22, 8 * text.find(b"\n"))
     missing = [*MISSING, *source.na_values]
     return arrow.read_csv(
@@ -111,7 +110,7 @@ def _cells(text: bytes, separator: str, width: int, header: bool, source: Source
         arrow.ReadOptions(column_names=names, skip_rows_after_names=int(header), block_size=block, use_threads=False),
         arrow.ParseOptions(delimiter=separator, quote_char=separator != " " and '"', newlines_in_values=b'"' in text),
         arrow.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), null_values=missing, strings_can_be_null=True),
-    ).columns
+    )
 
 
 def _with_points(cells: Any, decimal: str, thousands: str | None) -> Any:

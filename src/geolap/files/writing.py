@@ -31,13 +31,13 @@ def check_output(path: _Place | None, *, kind: str = "table", inputs: Sequence[_
 
     ``kind`` is "table", "matrix", "page" or "picture"; ``inputs`` are files that must not be overwritten.
     """
-    if path is None or (str(path) == "-" and kind == "table") or _is_special(Path(path)):
+    if path is None or (str(path) == "-" and kind == "table"):
         return
     path, endings = Path(path), ", ".join(_ENDINGS[kind])
     if path.suffix.lower() not in _ENDINGS[kind]:
         raise FileError(f"An output, here a {kind}, must end in {endings}: name a file that does, not '{path.name}'.")
-    if path.is_dir() or any(Path(other).exists() and path.exists() and path.samefile(other) for other in inputs):
-        raise FileError(f"An output must not overwrite its input or a folder; '{path}' is one: choose another name.")
+    if path.exists() and (not path.is_file() or any(Path(other).exists() and path.samefile(other) for other in inputs)):
+        raise FileError(f"An output must not overwrite its input, a folder or a device; '{path}' is one: name another.")
     try:
         tempfile.TemporaryFile(dir=path.resolve().parent).close()
     except OSError as error:
@@ -48,11 +48,7 @@ def check_output(path: _Place | None, *, kind: str = "table", inputs: Sequence[_
 @contextmanager
 def replaced_file(path: _Place) -> Iterator[Path]:
     """The path of a temporary file, of the same ending, that takes the place of ``path`` when all went well."""
-    path = Path(path)
-    if _is_special(path):  # a pipe or a device has no half files
-        yield path
-        return
-    path = path.resolve()  # a link stays a link
+    path = Path(path).resolve()  # a link stays a link
     temporary = path.with_name(f".{path.stem[:100]}.{secrets.token_hex(4)}{path.suffix}")
     try:
         yield temporary
@@ -126,7 +122,3 @@ def _inert(value: Any) -> Any:
     """A cell that no spreadsheet takes for a formula: words that begin like one get an apostrophe, which is not shown."""
     formula = isinstance(value, str) and len(value) > 1 and value[0] in "=+-@\t\r" and not fullmatch(NUMBER, value)
     return f"'{value}" if formula else value
-
-
-def _is_special(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
