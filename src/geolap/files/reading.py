@@ -15,7 +15,7 @@ import sys
 import warnings
 from dataclasses import replace
 from os import PathLike
-from subprocess import DEVNULL, PIPE, run
+from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
 from .arrays import read_hdf5, read_mat, read_npy, read_npz, read_parquet, read_zarr
@@ -73,12 +73,16 @@ def parsed(source: Source) -> Frame:
 def _in_another_process(source: Source) -> Frame:
     """What `parsed` answers there, if that process lives to answer."""
     request = pickle.dumps(replace(source, columns=None, drop=())).hex()
-    process = run([sys.executable, "-P", "-c", _CHILD, request, *sys.path], stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL)
-    try:
-        answer = pickle.loads(process.stdout)
-    except (EOFError, pickle.UnpicklingError):
-        crash = f"the library that reads it crashed (code {process.returncode})"
-        answer = FileError(f"{source.name} must be a readable {source.format} file; {crash}: write it again.")
+    command = [sys.executable, "-P", "-c", _CHILD, request, *sys.path]
+    with Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL) as process:
+        assert process.stdout is not None
+        try:
+            answer = pickle.load(process.stdout)  # as it comes: a large array is here only once
+        except (EOFError, pickle.UnpicklingError):
+            crash = f"the library that reads it crashed (code {process.wait()})"
+            answer = FileError(f"{source.name} must be a readable {source.format} file; {crash}: write it again.")
+        finally:
+            process.kill()
     if isinstance(answer, Exception):
         raise answer
     return answer
