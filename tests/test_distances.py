@@ -199,6 +199,19 @@ def test_estimators_take_any_metric(torus, metric):
     assert classifier.predict(torus[:3]).shape == (3,)
 
 
+@pytest.mark.parametrize("local_scale", [None, 5])
+def test_a_cutoff_is_one_of_the_metric(torus, local_scale):
+    params = {"metric": "manhattan", "calibrate": False, "renormalization": 0, "local_scale": local_scale}
+    D = cdist(torus, torus, "cityblock")
+    rho = 1.0 if local_scale is None else np.sqrt(np.outer(*2 * [geolap.neighbor_scale(torus, 5, metric="manhattan").rho]))
+    expected = np.exp(-((D / rho) ** 2)) * (D / rho <= 1.5)
+    np.fill_diagonal(expected, 0.0)
+    found = geolap.GraphLaplacian(1.0, cutoff=1.5, **params).fit(torus).graph_.weights
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
+    with pytest.raises(ValueError, match=r"Thinning applies to points with coordinates; n_edges = 20 .*: leave it out"):
+        geolap.GraphLaplacian(1.0, n_edges=20, **params).fit(torus)
+
+
 @pytest.mark.slow
 def test_everything_from_a_matrix_of_distances(torus):
     D, new = cdist(torus, torus), torus[:7] + 0.01
