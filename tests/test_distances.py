@@ -273,6 +273,16 @@ def test_neighbors_of_sparse_features_may_come_from_elsewhere():
         assert model.selection_ is not None
 
 
+def test_a_transformer_joins_new_rows_of_sparse_features():
+    X = sparse.csr_array(make_torus(60, random_state=0).data)
+    maps = [
+        geolap.LaplacianEigenmap(2, 2.0, neighbors=KNeighborsTransformer(n_neighbors=15)).fit(rows)
+        for rows in (X, X.toarray())
+    ]
+    np.testing.assert_allclose(maps[0].transform(X[:9]), maps[1].transform(X[:9].toarray()), atol=1e-9)
+    np.testing.assert_array_equal(maps[0].transform(X[:9]), maps[0].embedding_[:9])
+
+
 @pytest.mark.slow
 def test_sparse_counts_of_anndata():
     anndata = pytest.importorskip("anndata")
