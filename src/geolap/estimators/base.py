@@ -243,7 +243,7 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
 
     def _says_which_pairs(self, data: Points) -> bool:
         """Whether the data or parameters other than ``n_neighbors`` say which pairs count, or how."""
-        given = (self.cutoff, self.neighbors, self.local_scale)
+        given = (self.cutoff, self.neighbors, self.local_scale, None if isinstance(self.n_edges, str) else self.n_edges)
         return (isinstance(data, Distances) and data.partial) or any(value is not None for value in given)
 
     def _undecided(self, data: Points, by_landmarks: bool) -> bool:
