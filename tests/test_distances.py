@@ -151,6 +151,16 @@ def test_many_points_span_tangent_planes_by_some_of_them():
     np.testing.assert_allclose(found, expected, rtol=0.02)
 
 
+def test_a_stored_diagonal_stands_for_no_other_distance(torus):
+    D = cdist(torus[:60], torus[:60])
+    D[3, 40] = D[40, 3] = np.inf
+    row, column = np.nonzero(np.isfinite(D))
+    stored = sparse.csr_array((D[row, column], (row, column)), shape=D.shape)
+    assert stored.nnz == 60 * 60 - 2
+    weights = geolap.GraphLaplacian(1.0, metric="precomputed").fit(stored).graph_.weights
+    assert weights[3, 40] == 0.0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [make_swiss_roll, make_sphere])
 def test_stored_neighbors_are_enough(make):

@@ -153,11 +153,13 @@ class Distances(Points):
         """Rows from which distances to new points are computed; None if distances were given."""
         return None if self.metric == "precomputed" else self.given
 
-    @property
+    @cached_property
     def partial(self) -> bool:
         """Whether only some distances are known."""
-        n = len(self)
-        return self.metric == "precomputed" and sparse.issparse(self.given) and self.given.nnz < n * (n - 1)
+        if self.metric != "precomputed" or not sparse.issparse(self.given):
+            return False
+        rows = np.repeat(np.arange(len(self)), np.diff(self.given.indptr))
+        return int((rows != self.given.indices).sum()) < len(self) * (len(self) - 1)
 
     @property
     def whole(self) -> bool:
