@@ -161,6 +161,16 @@ def test_a_stored_diagonal_stands_for_no_other_distance(torus):
     assert weights[3, 40] == 0.0
 
 
+@pytest.mark.parametrize("sample_weight", [None, np.tile([1, 2], 40)])
+def test_knn_needs_k_stored_neighbors(sample_weight):
+    X = make_torus(80, random_state=0).data
+    by_points = geolap.select_bandwidth(X, "knn", sample_weight=sample_weight)
+    D = kneighbors_graph(X, 12, mode="distance")
+    found = geolap.select_bandwidth(D, "knn", metric="precomputed", sample_weight=sample_weight)
+    assert found.bandwidth == pytest.approx(by_points.bandwidth)
+    np.testing.assert_allclose(found.bandwidths, by_points.bandwidths[: len(found.bandwidths)])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [make_swiss_roll, make_sphere])
 def test_stored_neighbors_are_enough(make):

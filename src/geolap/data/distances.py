@@ -162,6 +162,12 @@ class Distances(Points):
         return int((rows != self.given.indices).sum()) < len(self) * (len(self) - 1)
 
     @property
+    def n_known(self) -> int:
+        """How many distances to others are known of every point, where only some are."""
+        S: Any = self.pairs.sqdist
+        return int(np.diff(S.indptr).min()) - 1
+
+    @property
     def whole(self) -> bool:
         return not self.partial and len(self) <= _MOST_WHOLE
 
