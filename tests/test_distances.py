@@ -285,6 +285,18 @@ def test_sparse_features_stay_sparse(monkeypatch):
     assert geolap.intrinsic_dimension(X, found.bandwidth_).neighborhoods.vote >= 0
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "correlation"])
+def test_sparse_features_in_single_precision_have_accurate_distances(metric):
+    rng = np.random.default_rng(0)
+    X = (0.01 * rng.standard_normal((30, 40)) + 3.0 * rng.standard_normal(40)).astype(np.float32)  # far from the origin
+    X[7] = X[3]
+    found = points_of(sparse.csr_array(X), metric).full
+    assert found[3, 7] == 0.0
+    exact = X.astype(float)
+    expected = cdist(exact, exact) if metric == "euclidean" else np.sqrt(2.0 * cdist(exact, exact, metric))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
 @pytest.mark.slow
 def test_neighbors_of_sparse_features_may_come_from_elsewhere():
     X = sparse.csr_array(np.random.default_rng(0).poisson(0.3, (300, 20)).astype(float))

@@ -26,6 +26,7 @@ from scipy.linalg.lapack import dpstrf
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
+from ..choices import WITH_COORDINATES
 from ..runtime.caching import cached_property
 from ..runtime.memory import require_memory
 from ..runtime.threads import in_order, one_blas_thread
@@ -408,6 +409,8 @@ def between(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarra
     """Distances (n, m) between rows of features, which are dense or sparse."""
     if not sparse.issparse(A):
         return _called(A, B, metric, params)
+    if metric in WITH_COORDINATES:
+        A, B = (side.astype(float, copy=False) for side in (A, B))  # small differences come from large products
     if metric == "euclidean":
         a, b = (_squares(side) for side in (A, B))
         products = (A @ B.T).toarray()
