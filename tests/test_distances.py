@@ -297,6 +297,15 @@ def test_sparse_features_in_single_precision_have_accurate_distances(metric):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e-20, 1e20, 1e200])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
+def test_sparse_features_have_any_unit(metric, unit):
+    X = np.random.default_rng(0).standard_normal((30, 4)) + 2.0
+    expected = geolap.select_bandwidth(X, metric=metric, random_state=0).bandwidth
+    found = geolap.select_bandwidth(sparse.csr_array(unit * X), metric=metric, random_state=0).bandwidth
+    assert found == pytest.approx(expected * (unit if metric == "euclidean" else 1.0))
+
+
 @pytest.mark.slow
 def test_neighbors_of_sparse_features_may_come_from_elsewhere():
     X = sparse.csr_array(np.random.default_rng(0).poisson(0.3, (300, 20)).astype(float))

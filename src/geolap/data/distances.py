@@ -59,6 +59,8 @@ _HELD, _SOME_ROWS = 2**22, 200
 _ROUNDING = 1e-12
 # The square of a distance, over those of the rows' lengths, below which sparse rows count as equal: it is rounding.
 _SAME = 1e-14
+# Powers of two beyond which squares may be lost.
+_FAR_FROM_ONE = 300
 # A distance from a point to itself, as a share of the largest, that is rounding: nearest-neighbor searches leave such.
 _OWN = 1e-6
 # The share of the known distances between neighbors that the farthest are beyond.
@@ -95,6 +97,9 @@ def points_of(
             return Points.of(_on_sphere(points.given, metric), least=least, keep_device=keep_device)
         return _under(Distances(points.host, metric=metric), least)
     A = _checked_sparse(X, least)
+    if metric in _ON_SPHERE:  # of which only the direction of a row counts
+        exponents = np.array([_exponent(row) for row in np.split(A.data, A.indptr[1:-1])])
+        A = _over_powers(A, np.repeat(exponents, np.diff(A.indptr)))
     if metric == "cosine":
         A, metric = _sparse_on_sphere(A), "euclidean"
     elif metric == "correlation":
@@ -412,6 +417,10 @@ def between(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarra
     if metric in WITH_COORDINATES:
         A, B = (side.astype(float, copy=False) for side in (A, B))  # small differences come from large products
     if metric == "euclidean":
+        exponent = max(_exponent(side.data) for side in (A, B))
+        if abs(exponent) > _FAR_FROM_ONE:
+            A, B = (_over_powers(side, exponent) for side in (A, B))
+            return np.ldexp(between(A, B, metric, params), exponent)
         a, b = (_squares(side) for side in (A, B))
         products = (A @ B.T).toarray()
         sqdist = a[:, None] + b - 2.0 * products
@@ -425,6 +434,16 @@ def between(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarra
         sqdist[sqdist <= _SAME] = 0.0
         return np.sqrt(sqdist)
     return _called(A, B, metric, params)
+
+
+def _exponent(values: np.ndarray) -> int:
+    """The power of two above all of them."""
+    return int(np.frexp(np.abs(values).max(initial=0.0))[1])
+
+
+def _over_powers(A: sparse.csr_array, exponents: Any) -> sparse.csr_array:
+    """Sparse rows over powers of two, which round nothing."""
+    return sparse.csr_array((np.ldexp(A.data, -exponents), A.indices, A.indptr), shape=A.shape)
 
 
 def _deviations(A: Any) -> np.ndarray:
