@@ -73,6 +73,17 @@ def test_map_is_that_of_the_estimator(cells):
     assert geolap.anndata.selection(cells).bandwidth == plain.bandwidth_
 
 
+def test_clusters_and_selections_leave_the_record_of_a_map_in_place(cells, tmp_path):
+    geolap.anndata.embed(cells, n_components=3, n_pcs=10, random_state=0)
+    made = cells.uns["geolap"]["map"]
+    geolap.anndata.cluster(cells, n_pcs=10, random_state=0)
+    geolap.anndata.select(cells, "median", n_pcs=10, random_state=0)
+    assert cells.uns["geolap"]["map"] is made
+    assert cells.uns["geolap"]["clusters"]["n_clusters"] == cells.obs["geolap"].nunique()
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    assert geolap.anndata.selection(ad.read_h5ad(tmp_path / "cells.h5ad")).method == "median"
+
+
 def test_a_given_bandwidth_leaves_the_selection_in_place(cells):
     geolap.anndata.select(cells, random_state=0)
     before = geolap.anndata.selection(cells).explain()
