@@ -364,7 +364,8 @@ def _representation(
             f"use_rep must be 'X' or a key of adata.obsm ({', '.join(adata.obsm) or 'empty'}); {use_rep!r} was given: "
             "choose one of these, or compute it first."
         )
-    known = points_of(adata.X if use_rep == "X" else adata.obsm[use_rep])
+    X = adata.X if use_rep == "X" else adata.obsm[use_rep]
+    known = points_of(X.to_memory() if hasattr(X, "to_memory") else X)  # a sparse matrix of a file that is not loaded
     points = known.given if isinstance(known, Distances) else known.host  # sparse counts stay sparse
     if n_pcs is not None:
         points = points[:, : check_number("n_pcs", n_pcs, Integral, low=1, high=points.shape[1])]
