@@ -455,7 +455,10 @@ def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) ->
     selection = estimator._built.selection
     if selection is not None and selection.bandwidth != graph.bandwidth:
         scaled = ", with equal weights, because at that bandwidth outliers would dominate the map,"
-    if k is not None:
+    if estimator.n_edges_ is not None:
+        within = "all pairs" if estimator.cutoff_ is None else f"the pairs up to {estimator.cutoff_:.3g}ε apart"
+        joined = f"a share of {within}, {estimator.n_edges_:.0f} edges per point{scaled or ','}"
+    elif k is not None:
         joined = f"each point with its {k} nearest neighbors{scaled}"
     elif estimator.cutoff_ is not None:
         joined = f"points up to {estimator.cutoff_:.3g}ε apart{scaled}"
