@@ -423,6 +423,7 @@ def test_the_shell_takes_a_metric(torus, tmp_path, capsys):
     for options, words in (
         (["--metric", "precomputed", "--standardize"], "Distances have no features to scale"),
         (["--metric", "manhattan", "--report", tmp_path / "page.html"], "A report shows points with coordinates"),
+        (["--metric", "precomputed", "--standardize"], "no features to scale; --standardize was given with --metric"),
         (["--metric", "nearly"], "or a function of two rows; 'nearly' was given"),
     ):
         code, _, said = shell("select", tmp_path / "points.npy", *options)
