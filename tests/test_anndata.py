@@ -4,6 +4,7 @@ import anndata as ad
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
 import geolap
 
@@ -71,6 +72,26 @@ def test_map_is_that_of_the_estimator(cells):
     assert_array_equal(cells.obsm["X_geolap"], plain.embedding_)
     assert_array_equal(cells.uns["geolap"]["map"]["eigenvalues"], plain.eigenvalues_)
     assert geolap.anndata.selection(cells).bandwidth == plain.bandwidth_
+
+
+def test_clusters_and_selections_leave_the_record_of_a_map_in_place(cells, tmp_path):
+    geolap.anndata.embed(cells, n_components=3, n_pcs=10, random_state=0)
+    made = cells.uns["geolap"]["map"]
+    geolap.anndata.cluster(cells, n_pcs=10, random_state=0)
+    geolap.anndata.select(cells, "median", n_pcs=10, random_state=0)
+    assert cells.uns["geolap"]["map"] is made
+    assert cells.uns["geolap"]["clusters"]["n_clusters"] == cells.obs["geolap"].nunique()
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    assert geolap.anndata.selection(ad.read_h5ad(tmp_path / "cells.h5ad")).method == "median"
+
+
+def test_sparse_counts_of_a_file_that_is_not_loaded(tmp_path):
+    X = sparse.csr_matrix(np.random.default_rng(0).poisson(1.0, (60, 5)).astype(np.float32))
+    ad.AnnData(X).write_h5ad(tmp_path / "counts.h5ad")
+    counts = ad.read_h5ad(tmp_path / "counts.h5ad", backed="r")
+    geolap.anndata.select(counts, random_state=0)
+    assert counts.uns["geolap"]["bandwidth"] == geolap.select_bandwidth(X, random_state=0).bandwidth
+    counts.file.close()
 
 
 def test_a_given_bandwidth_leaves_the_selection_in_place(cells):

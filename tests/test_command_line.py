@@ -402,6 +402,13 @@ def test_components_are_those_of_the_graph_that_is_named_in_every_command(run, t
     assert "3 components" in str(geolap.graph_health(X, 0.5))
 
 
+def test_a_map_of_one_coordinate_is_not_drawn(run, sphere, tmp_path):
+    code, _, said = run("embed", sphere, "-d", 1, "-o", tmp_path / "map.csv", "--plot", tmp_path / "map.png")
+    assert code == 2
+    assert "A map is drawn in two coordinates; --plot was given with --n-components 1" in " ".join(said.split())
+    assert not (tmp_path / "map.csv").exists()
+
+
 def test_a_remark_names_the_column_that_it_is_about(run, tmp_path):
     X = make_sphere(60, random_state=0).data
     pd.DataFrame(X * [1, 1000, 1], columns=["x", "width", "z"]).to_csv(tmp_path / "wide.csv", index=False)

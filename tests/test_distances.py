@@ -151,6 +151,26 @@ def test_many_points_span_tangent_planes_by_some_of_them():
     np.testing.assert_allclose(found, expected, rtol=0.02)
 
 
+def test_a_stored_diagonal_stands_for_no_other_distance(torus):
+    D = cdist(torus[:60], torus[:60])
+    D[3, 40] = D[40, 3] = np.inf
+    row, column = np.nonzero(np.isfinite(D))
+    stored = sparse.csr_array((D[row, column], (row, column)), shape=D.shape)
+    assert stored.nnz == 60 * 60 - 2
+    weights = geolap.GraphLaplacian(1.0, metric="precomputed").fit(stored).graph_.weights
+    assert weights[3, 40] == 0.0
+
+
+@pytest.mark.parametrize("sample_weight", [None, np.tile([1, 2], 40)])
+def test_knn_needs_k_stored_neighbors(sample_weight):
+    X = make_torus(80, random_state=0).data
+    by_points = geolap.select_bandwidth(X, "knn", sample_weight=sample_weight)
+    D = kneighbors_graph(X, 12, mode="distance")
+    found = geolap.select_bandwidth(D, "knn", metric="precomputed", sample_weight=sample_weight)
+    assert found.bandwidth == pytest.approx(by_points.bandwidth)
+    np.testing.assert_allclose(found.bandwidths, by_points.bandwidths[: len(found.bandwidths)])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [make_swiss_roll, make_sphere])
 def test_stored_neighbors_are_enough(make):
@@ -197,6 +217,19 @@ def test_estimators_take_any_metric(torus, metric):
     y = np.where(np.arange(300) < 40, torus[:, 2] > 0, -1)
     classifier = geolap.LaplacianClassifier(1.0, metric=metric).fit(torus, y)
     assert classifier.predict(torus[:3]).shape == (3,)
+
+
+@pytest.mark.parametrize("local_scale", [None, 5])
+def test_a_cutoff_is_one_of_the_metric(torus, local_scale):
+    params = {"metric": "manhattan", "calibrate": False, "renormalization": 0, "local_scale": local_scale}
+    D = cdist(torus, torus, "cityblock")
+    rho = 1.0 if local_scale is None else np.sqrt(np.outer(*2 * [geolap.neighbor_scale(torus, 5, metric="manhattan").rho]))
+    expected = np.exp(-((D / rho) ** 2)) * (D / rho <= 1.5)
+    np.fill_diagonal(expected, 0.0)
+    found = geolap.GraphLaplacian(1.0, cutoff=1.5, **params).fit(torus).graph_.weights
+    np.testing.assert_allclose(found.toarray(), expected, atol=1e-12)
+    with pytest.raises(ValueError, match=r"Thinning applies to points with coordinates; n_edges = 20 .*: leave it out"):
+        geolap.GraphLaplacian(1.0, n_edges=20, **params).fit(torus)
 
 
 @pytest.mark.slow
@@ -252,12 +285,43 @@ def test_sparse_features_stay_sparse(monkeypatch):
     assert geolap.intrinsic_dimension(X, found.bandwidth_).neighborhoods.vote >= 0
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "correlation"])
+def test_sparse_features_in_single_precision_have_accurate_distances(metric):
+    rng = np.random.default_rng(0)
+    X = (0.01 * rng.standard_normal((30, 40)) + 3.0 * rng.standard_normal(40)).astype(np.float32)  # far from the origin
+    X[7] = X[3]
+    found = points_of(sparse.csr_array(X), metric).full
+    assert found[3, 7] == 0.0
+    exact = X.astype(float)
+    expected = cdist(exact, exact) if metric == "euclidean" else np.sqrt(2.0 * cdist(exact, exact, metric))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-20, 1e20, 1e200])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation"])
+def test_sparse_features_have_any_unit(metric, unit):
+    X = np.random.default_rng(0).standard_normal((30, 4)) + 2.0
+    expected = geolap.select_bandwidth(X, metric=metric, random_state=0).bandwidth
+    found = geolap.select_bandwidth(sparse.csr_array(unit * X), metric=metric, random_state=0).bandwidth
+    assert found == pytest.approx(expected * (unit if metric == "euclidean" else 1.0))
+
+
 @pytest.mark.slow
 def test_neighbors_of_sparse_features_may_come_from_elsewhere():
     X = sparse.csr_array(np.random.default_rng(0).poisson(0.3, (300, 20)).astype(float))
     for neighbors in (KNeighborsTransformer(n_neighbors=15), kneighbors_graph(X, 15, mode="distance")):
         model = geolap.GraphLaplacian(neighbors=neighbors, random_state=0).fit(X)
         assert model.selection_ is not None
+
+
+def test_a_transformer_joins_new_rows_of_sparse_features():
+    X = sparse.csr_array(make_torus(60, random_state=0).data)
+    maps = [
+        geolap.LaplacianEigenmap(2, 2.0, neighbors=KNeighborsTransformer(n_neighbors=15)).fit(rows)
+        for rows in (X, X.toarray())
+    ]
+    np.testing.assert_allclose(maps[0].transform(X[:9]), maps[1].transform(X[:9].toarray()), atol=1e-9)
+    np.testing.assert_array_equal(maps[0].transform(X[:9]), maps[0].embedding_[:9])
 
 
 @pytest.mark.slow
@@ -359,6 +423,7 @@ def test_the_shell_takes_a_metric(torus, tmp_path, capsys):
     for options, words in (
         (["--metric", "precomputed", "--standardize"], "Distances have no features to scale"),
         (["--metric", "manhattan", "--report", tmp_path / "page.html"], "A report shows points with coordinates"),
+        (["--metric", "precomputed", "--standardize"], "no features to scale; --standardize was given with --metric"),
         (["--metric", "nearly"], "or a function of two rows; 'nearly' was given"),
     ):
         code, _, said = shell("select", tmp_path / "points.npy", *options)

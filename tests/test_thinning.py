@@ -7,7 +7,8 @@ from scipy.spatial.distance import cdist
 
 import geolap
 from geolap.data.points import Points
-from geolap.datasets import make_hourglass, make_sphere
+from geolap.datasets import make_hourglass, make_sphere, make_torus
+from geolap.estimators.base import graph_in_words
 from geolap.graphs import build, drawing, thinning
 from geolap.graphs.spectrum import smooth_spectrum
 
@@ -139,6 +140,18 @@ def test_few_points_and_many_edges_are_not_thinned(small):
     model = _graph(small, n_edges=2000)
     assert (model.n_edges_, model.thinning_error_) == (None, None)
     assert isinstance(model.graph_.weights, np.ndarray)
+
+
+def test_a_number_of_edges_means_a_graph_of_all_pairs():
+    X = make_torus(60, random_state=0).data
+    assert geolap.LaplacianEigenmap(random_state=0).fit(X).n_neighbors_ == 10  # by default
+    eigenmap = geolap.LaplacianEigenmap(n_edges=30, random_state=0).fit(X)
+    assert eigenmap.n_neighbors_ is None
+    assert eigenmap.n_edges_ == pytest.approx(30, rel=0.2)
+    words = f"The graph joins a share of all pairs, {eigenmap.n_edges_:.0f} edges per point, and is connected."
+    assert graph_in_words(eigenmap) == words
+    y = np.where(np.arange(60) < 20, (X[:, 0] > 0).astype(int), -1)
+    assert geolap.LaplacianClassifier(n_edges=30, random_state=0).fit(X, y).n_neighbors_ is None
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def select(
         check_choice("with neighbors_key the method", method, BY_CONSISTENCY)
         given["neighbors"] = _distances(adata, neighbors_key)
     found = select_bandwidth(X, method, sample_weight=weights, **given)
-    adata.uns[key_added] = _record(found, {**origin, "neighbors_key": neighbors_key, **params})
+    adata.uns[key_added] = _made(adata, key_added) | _record(found, {**origin, "neighbors_key": neighbors_key, **params})
 
 
 def selection(adata: "AnnData", key: str = "geolap") -> Selection:
@@ -334,8 +334,14 @@ def _fitted(
     joined = {} if neighbors_key is None else {"neighbors": _distances(adata, neighbors_key)}
     model = kind(**own, **(params | joined)).fit(X, sample_weight=weights)
     told = {**origin, "neighbors_key": neighbors_key, **own, **params}
-    record = dict(adata.uns.get(key, {})) if model.selection_ is None else _record(model.selection_, told)
-    return model, record, _plain(told)
+    if model.selection_ is None:
+        return model, dict(adata.uns.get(key, {})), _plain(told)
+    return model, _made(adata, key) | _record(model.selection_, told), _plain(told)
+
+
+def _made(adata: "AnnData", key: str) -> dict[str, Any]:
+    """What is recorded of a map and of clusters, which stay when a bandwidth is selected again."""
+    return {name: record for name, record in adata.uns.get(key, {}).items() if name in ("map", "clusters")}
 
 
 def _representation(
@@ -358,7 +364,8 @@ def _representation(
             f"use_rep must be 'X' or a key of adata.obsm ({', '.join(adata.obsm) or 'empty'}); {use_rep!r} was given: "
             "choose one of these, or compute it first."
         )
-    known = points_of(adata.X if use_rep == "X" else adata.obsm[use_rep])
+    X = adata.X if use_rep == "X" else adata.obsm[use_rep]
+    known = points_of(X.to_memory() if hasattr(X, "to_memory") else X)  # a sparse matrix of a file that is not loaded
     points = known.given if isinstance(known, Distances) else known.host  # sparse counts stay sparse
     if n_pcs is not None:
         points = points[:, : check_number("n_pcs", n_pcs, Integral, low=1, high=points.shape[1])]

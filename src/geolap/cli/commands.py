@@ -152,6 +152,8 @@ def embed(
         raise ValueError(
             "Time is a parameter of diffusion maps; --diffusion-time was given without --diffusion: add --diffusion."
         )
+    if plot is not None and n_components == 1:
+        raise ValueError("A map is drawn in two coordinates; --plot was given with --n-components 1: leave out one of them.")
     table = prepare.read_points(run, file, reading, labels, selecting, table=output, picture=plot, page=report)
     from ..data.points import host_array
     from ..estimators.maps import DiffusionMap, LaplacianEigenmap

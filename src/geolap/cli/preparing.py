@@ -124,12 +124,13 @@ def read_points(
     run.begin("reading standard input" if file == "-" else f"reading {Path(file).name}")
     from ..data.distances import checked_metric
     from ..files import read_table
+    from ..sentences import refusal
 
     given = vars(reading) | _signs(reading)
     given["na_values"] = [word.strip() for item in reading.na_values or () for word in item.split(",")]
     standardize, most = given.pop("standardize"), _bytes(given.pop("max_size"))
     if checked_metric(given.pop("metric")) == "precomputed" and standardize:
-        raise ValueError(
+        raise refusal(
             "Distances have no features to scale; {standardize} was given with --metric precomputed: leave out one."
         )
     classes = selecting is None or selecting.method == "cv"

@@ -26,6 +26,7 @@ from scipy.linalg.lapack import dpstrf
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
+from ..choices import WITH_COORDINATES
 from ..runtime.caching import cached_property
 from ..runtime.memory import require_memory
 from ..runtime.threads import in_order, one_blas_thread
@@ -58,6 +59,8 @@ _HELD, _SOME_ROWS = 2**22, 200
 _ROUNDING = 1e-12
 # The square of a distance, over those of the rows' lengths, below which sparse rows count as equal: it is rounding.
 _SAME = 1e-14
+# Powers of two beyond which squares may be lost.
+_FAR_FROM_ONE = 300
 # A distance from a point to itself, as a share of the largest, that is rounding: nearest-neighbor searches leave such.
 _OWN = 1e-6
 # Known distances beyond this quantile are the farthest.
@@ -94,6 +97,9 @@ def points_of(
             return Points.of(_on_sphere(points.given, metric), least=least, keep_device=keep_device)
         return _under(Distances(points.host, metric=metric), least)
     A = _checked_sparse(X, least)
+    if metric in _ON_SPHERE:  # of which only the direction of a row counts
+        exponents = np.array([_exponent(row) for row in np.split(A.data, A.indptr[1:-1])])
+        A = _over_powers(A, np.repeat(exponents, np.diff(A.indptr)))
     if metric == "cosine":
         A, metric = _sparse_on_sphere(A), "euclidean"
     elif metric == "correlation":
@@ -153,10 +159,18 @@ class Distances(Points):
         """Rows from which distances to new points are computed; None if distances were given."""
         return None if self.metric == "precomputed" else self.given
 
-    @property
+    @cached_property
     def partial(self) -> bool:
-        n = len(self)
-        return self.metric == "precomputed" and sparse.issparse(self.given) and self.given.nnz < n * (n - 1)
+        if self.metric != "precomputed" or not sparse.issparse(self.given):
+            return False
+        rows = np.repeat(np.arange(len(self)), np.diff(self.given.indptr))
+        return int((rows != self.given.indices).sum()) < len(self) * (len(self) - 1)
+
+    @property
+    def n_known(self) -> int:
+        """How many distances to others are known of every point, where only some are."""
+        S: Any = self.pairs.sqdist
+        return int(np.diff(S.indptr).min()) - 1
 
     @property
     def whole(self) -> bool:
@@ -398,7 +412,13 @@ def between(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarra
     """Distances (n, m) between rows of features, which are dense or sparse."""
     if not sparse.issparse(A):
         return _called(A, B, metric, params)
+    if metric in WITH_COORDINATES:
+        A, B = (side.astype(float, copy=False) for side in (A, B))  # small differences come from large products
     if metric == "euclidean":
+        exponent = max(_exponent(side.data) for side in (A, B))
+        if abs(exponent) > _FAR_FROM_ONE:
+            A, B = (_over_powers(side, exponent) for side in (A, B))
+            return np.ldexp(between(A, B, metric, params), exponent)
         a, b = (_squares(side) for side in (A, B))
         products = (A @ B.T).toarray()
         sqdist = a[:, None] + b - 2.0 * products
@@ -412,6 +432,16 @@ def between(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarra
         sqdist[sqdist <= _SAME] = 0.0
         return np.sqrt(sqdist)
     return _called(A, B, metric, params)
+
+
+def _exponent(values: np.ndarray) -> int:
+    """The power of two above all of them."""
+    return int(np.frexp(np.abs(values).max(initial=0.0))[1])
+
+
+def _over_powers(A: sparse.csr_array, exponents: Any) -> sparse.csr_array:
+    """Sparse rows over powers of two, which round nothing."""
+    return sparse.csr_array((np.ldexp(A.data, -exponents), A.indices, A.indptr), shape=A.shape)
 
 
 def _deviations(A: Any) -> np.ndarray:

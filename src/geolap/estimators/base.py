@@ -243,7 +243,7 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
 
     def _says_which_pairs(self, data: Points) -> bool:
         """Whether the data or parameters other than ``n_neighbors`` say which pairs count, or how."""
-        given = (self.cutoff, self.neighbors, self.local_scale)
+        given = (self.cutoff, self.neighbors, self.local_scale, None if isinstance(self.n_edges, str) else self.n_edges)
         return data.partial or any(value is not None for value in given)
 
     def _undecided(self, data: Points, by_landmarks: bool) -> bool:
@@ -454,7 +454,10 @@ def graph_in_words(estimator: GraphEstimator, n_neighbors: int | None = None) ->
     selection = estimator._built.selection
     if selection is not None and selection.bandwidth != graph.bandwidth:
         scaled = ", with equal weights, because at that bandwidth outliers would dominate the map,"
-    if k is not None:
+    if estimator.n_edges_ is not None:
+        within = "all pairs" if estimator.cutoff_ is None else f"the pairs up to {estimator.cutoff_:.3g}ε apart"
+        joined = f"a share of {within}, {estimator.n_edges_:.0f} edges per point{scaled or ','}"
+    elif k is not None:
         joined = f"each point with its {k} nearest neighbors{scaled}"
     elif estimator.cutoff_ is not None:
         joined = f"points up to {estimator.cutoff_:.3g}ε apart{scaled}"

@@ -232,6 +232,12 @@ def _stored(
 ) -> tuple[Pairs, float | None, Thinning | None]:
     """The pairs that the graph stores, over √(ρ_i ρ_j), its cut-off, and how they were thinned."""
     spec, rho, n = skeleton.spec, None if skeleton.scale is None else skeleton.scale.rho, len(points)
+    if not isinstance(spec.n_edges, str) and isinstance(points, Distances) and points.coordinates is None:
+        raise refusal(
+            "Thinning applies to points with coordinates; {n_edges} = {n} was given for points that are known by their "
+            "distances: leave it out, or set {n_neighbors}.",
+            n=spec.n_edges,
+        )
     full = spec.cutoff is None and n <= MOST_POINTS_OF_FULL
     most = _most_entries(points) if isinstance(spec.n_edges, str) else n * (spec.n_edges + 1)
     if skeleton.pairs is not None or (full and n * n <= most):

@@ -226,8 +226,11 @@ def _by_metric(
     return rows, np.arange(graph.kernel.n_points), between(new[rows], graph.points, graph.metric, params) ** 2
 
 
-def _same_place(new: np.ndarray, training: np.ndarray | None, nearest: np.ndarray) -> np.ndarray:
-    return np.zeros(len(new), dtype=bool) if training is None else (new == training[nearest]).all(axis=1)
+def _same_place(new: Any, training: Any, nearest: np.ndarray) -> np.ndarray:
+    if training is None:
+        return np.zeros(new.shape[0], dtype=bool)
+    differs = new != training[nearest]
+    return np.asarray(differs.sum(axis=1)).ravel() == 0
 
 
 def _stored_distances(distances: Any, rows: np.ndarray, everyone: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -166,6 +166,11 @@ def pairs_within(
         from .device_pairs import pairs_within_there
 
         return pairs_within_there(points, radius, rho=rho)
+    if isinstance(points, Distances) and points.coordinates is None:
+        pairs = points.pairs if rho is None else points.pairs.scaled(rho)
+        near = np.nonzero(pairs.sqdist <= in_unit([radius], pairs.unit)[0] ** 2)
+        sqdist = sparse.csr_array((np.maximum(pairs.sqdist[near], ZERO), near), shape=pairs.sqdist.shape)
+        return replace(pairs, sqdist=sqdist)
     X, unit = points.box, points.unit
     radius, narrowest = in_unit([radius, narrowest or 0.1 * radius], unit)
     parts, order = blocks(X, _SIDE, rho)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..data.distances import Distances
 from ..data.multiplicity import copies_of, own_weight, quantile_of, weights_at
 from ..data.points import Points
 from ..graphs.neighbors import nearest_neighbors
@@ -89,7 +90,7 @@ class NeighborDistance(RivalRule):
         Number of random points in the average; None uses all.
     random_state : int, RandomState or None
     <parameters and attributes of all rules>
-        Its curve has one point for each k' up to 4k, with score ``|k' − k|``.
+        Its curve has one point for each k' up to 4k, or as far as distances are known, with score ``|k' − k|``.
 
     Examples
     --------
@@ -111,6 +112,8 @@ class NeighborDistance(RivalRule):
         sample = check_n_sample(self.n_sample, len(points), check_random_state(self.random_state), least=1)
         k = min(self.n_neighbors, int(points.total) - 1)
         most = min(4 * k, int(points.total) - 1)
+        if isinstance(points, Distances) and points.partial:
+            most = max(k, min(most, points.n_known))
         distances = _to_nearest(points, sample, most, self.n_jobs)
         weights = weights_at(points.multiplicity, sample)
         mean = self.average == "mean"
