@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.spatial import cKDTree
 from sklearn.metrics import pairwise_distances_argmin
 
-from ..data.distances import Metric
+from ..data.distances import Distances, Metric
 from ..data.multiplicity import copies_of, own_weight
 from ..data.pairs import Pairs
 from ..data.points import Points, host_array, in_unit, is_chunked, on_device, spread_rows
