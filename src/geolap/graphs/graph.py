@@ -35,6 +35,7 @@ from ..laplacian import (
 from ..runtime.caching import cached_property
 from ..runtime.libraries import needed
 from ..runtime.memory import require_memory
+from ..runtime.threads import one_blas_thread
 from ..validation import check_number
 
 __all__ = ["NORMALIZATIONS", "KernelGraph", "kernel_graph", "order_of"]
@@ -110,7 +111,8 @@ class KernelGraph:
     @cached_property
     def density_sums(self) -> np.ndarray:
         """W v, with v over its unit."""
-        return self.weights @ self.density
+        with one_blas_thread:  # others would go on to wait for work, and slow down what comes next
+            return self.weights @ self.density
 
     @property
     def _sums(self) -> np.ndarray:
