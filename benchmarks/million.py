@@ -1,6 +1,6 @@
-"""The map of a million points on two cores, thinned, over neighbors or landmarks: time, memory, quality at 20 000 points.
+"""The map of a million points on two cores, thinned, over neighbors or landmarks: time, memory, quality at 40 000 points.
 
-python benchmarks/million.py quality       both ways against the exact map of 20 000 points (Procrustes)
+python benchmarks/million.py quality       all ways against the exact map of 40 000 points (Procrustes)
 python benchmarks/million.py solvers       Lanczos and LOBPCG with multigrid on graphs of 100 000 points
 python benchmarks/million.py thinned       a million points, a share of the pairs within reach, as by default
 python benchmarks/million.py neighbors     a million points, each joined with its k nearest neighbors
@@ -23,8 +23,8 @@ def fitted(X, n_components, **params):
 
 
 def quality():
-    print("hourglass, N=20000, r=13: share of the exact map that is not matched (Procrustes), over 3, 4 and 5 coordinates")
-    X = hourglass(20_000)
+    print("hourglass, N=40000, r=13: share of the exact map that is not matched (Procrustes), over 3, 4 and 5 coordinates")
+    X = hourglass(40_000)
     exact, seconds = fitted(X, 5, n_edges="all")
     print(f"{'exact':<17}{seconds:>4.0f} s, ε̂ = {exact.bandwidth_:.3f}, λ = {exact.eigenvalues_.round(2)}", flush=True)
     ways = (
