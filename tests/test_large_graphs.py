@@ -116,6 +116,18 @@ def test_many_eigenvectors_of_a_sparse_graph_are_found_in_blocks(monkeypatch):
         np.testing.assert_allclose(each.vectors, expected.vectors, atol=1e-6 * np.abs(expected.vectors).max())
 
 
+def test_full_graphs_along_a_curve_are_factorized_as_sparse_ones(monkeypatch):
+    t = np.linspace(0, 1, 1600)[:, None]
+    graph = kernel_graph(neighbors.all_pairs(np.hstack([t, t**2])), 0.004, self_weights=False)
+    factorized, plain = [], spectrum._factorized
+    monkeypatch.setattr(spectrum, "_factorized", lambda *args: factorized.append(1) or plain(*args))
+    found, expected = smooth_spectrum(graph, 4), smooth_spectrum(graph, 4, solver="dense")
+    assert factorized == [1]
+    assert found.residual <= 1e-9
+    np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5 * np.abs(expected.vectors).max())
+
+
 def test_many_eigenvectors_of_parts_that_hardly_hang_together():
     X = make_sphere(450, random_state=0).data * [1.0, 1.3, 1.7]
     W = sparse.block_diag([kernel_graph(neighbors.nearest_pairs(X, 10), 0.3).weights] * 2, format="lil")

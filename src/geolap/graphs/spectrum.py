@@ -93,6 +93,8 @@ _WANTED_OF_SINGLE, _CORRECTIONS = 2e-6, 20
 _LEAST_GAP = 0.1
 # Eigenvalues that differ by less than this share, or by less than rounding, are the same.
 _SAME, _ROUNDING = 1e-10, 1e-13
+# A full matrix of which less than this share counts is factorized as a sparse one, without entries below the second.
+_NEXT_TO_NOTHING, _LOST = 0.03, 1e-17
 # Numbers that are divided by are no less.
 _TINY = float(np.finfo(float).tiny)
 # Rows that are looked at together in a search for components, or more where few pairs are left.
@@ -213,11 +215,17 @@ class _Scaled:
         B[np.diag_indices_from(B)] += self.t
         return B
 
+    def sparse(self) -> sparse.csr_array:
+        """Without what is lost in the rounding of the largest eigenvalue."""
+        B = self.full()
+        B[B < _LOST] = 0.0
+        return sparse.csr_array(B)
+
     @contextmanager
-    def roughly(self, n_jobs: int | None) -> Iterator["_Product"]:
+    def roughly(self, strips: Strips, n_jobs: int | None) -> Iterator["_Product"]:
         """The product with (n, k) in single precision."""
         over, t = (1.0 / self.rho)[:, None].astype(np.float32), self.t[:, None].astype(np.float32)
-        with (self.strips or strips_of(self.graph, n_jobs=n_jobs)).product(n_jobs) as times:
+        with strips.product(n_jobs) as times:
             yield lambda V: over * times(over * V) + t * V
 
 
@@ -426,11 +434,15 @@ def _of_full(
 ) -> _Eigenpairs | None:
     """Largest eigenpairs of a full matrix; None if they do not converge.
 
-    Most of the way in single precision, over strips: products take a fraction of the time.
+    Most of the way in single precision, over strips: products take a fraction of the time.  Where next to nothing is in
+    these, as along a curve, eigenvalues are too close for iteration, and a sparse matrix is factorized.
     """
     n = B.shape[0]
     if isinstance(B, _Scaled):
-        with B.roughly(n_jobs) as roughly:
+        strips = B.strips or strips_of(B.graph, n_jobs=n_jobs)
+        if strips.share < _NEXT_TO_NOTHING and _few_fill_ins(A := B.sparse(), top):
+            return _factorized(A, k, known, top)
+        with B.roughly(strips, n_jobs) as roughly:
             space = _block_lanczos(roughly, n, k, known, top, wanted=_WANTED_OF_SINGLE, dtype=np.float32)
         found = None if space is None else _refined(times, space, k, known, top, B.t)
         if found is not None:

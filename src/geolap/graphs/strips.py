@@ -29,6 +29,12 @@ class Strips:
 
     strips: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
 
+    @property
+    def share(self) -> float:
+        """The share of all entries that are not negligible."""
+        n = sum(len(rows) for rows, _, _ in self.strips)
+        return float(sum(np.count_nonzero(entries > _NEGLIGIBLE) for _, _, entries in self.strips)) / n**2
+
     @contextmanager
     def product(self, n_jobs: int | None) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
         """A function V → A V of (n, b) in single precision that works on as many threads; their number changes nothing."""
