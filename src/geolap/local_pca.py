@@ -102,8 +102,7 @@ def _leading_singular_values(Z: np.ndarray, k: int) -> np.ndarray:
     within their span are in double precision, and off by the square of what the vectors are.
     """
     Z = Z.T if len(Z) < Z.shape[1] else Z
-    largest = np.abs(Z).max(initial=0.0)
-    if Z.shape[1] > max(_LARGE, 10 * k) and largest > 0:
+    if Z.shape[1] > max(_LARGE, 10 * k) and (largest := np.abs(Z).max()) > 0:
         start = np.random.default_rng(0).standard_normal(Z.shape[1], dtype=np.float32)
         with suppress(ArpackNoConvergence):
             vectors = svds((Z / largest).astype(np.float32), k, v0=start, return_singular_vectors="vh")[2]

@@ -26,7 +26,6 @@ from ..data.multiplicity import total_of, weights_at
 from ..data.points import Points, chunks_of, is_chunked
 from ..graphs.build import MOST_LANDMARKS, BuiltGraph, drawn_landmarks, one_of_each
 from ..graphs.smooth_regression import POWERS, SIZES, SmoothFit, signs_of, smooth_functions, weights_of_graphs
-from ..runtime.threads import one_blas_thread
 from ..selectors import METHODS, BandwidthSelector, GeometricConsistency, selector_named
 from ..sentences import Sentence, warn_caller
 from ..validation import check_classes, check_labels, check_number, check_random_state, check_values
@@ -212,9 +211,8 @@ class _SmoothEstimator(GraphEstimator):
 
     def _weighed(self, data: Any, y: Any, known: np.ndarray, target: np.ndarray, *, classes: bool) -> tuple["_Weighed", ...]:
         """Fits of target (n, C) at the known points on every graph that counts, the best first."""
-        with one_blas_thread:  # others go on to wait for work after every small product
-            graphs = self._graphs(data, y, known)
-            fits = [self._smooth_fit(g, known, target, classes=classes, weighed=len(graphs) > 1) for g in graphs]
+        graphs = self._graphs(data, y, known)
+        fits = [self._smooth_fit(g, known, target, classes=classes, weighed=len(graphs) > 1) for g in graphs]
         n = total_of(weights_at(data.multiplicity, known), len(known))
         weights = weights_of_graphs(fits, n, classes=classes)
         found = [_Weighed(*each) for each in zip(graphs, fits, weights.tolist(), strict=True) if each[2] > _NO_WEIGHT]

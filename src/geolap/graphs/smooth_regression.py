@@ -119,14 +119,14 @@ def smooth_fit(
         ]
         settings = [(basis, float(mu)) for basis in bases for mu in (basis.penalties() if penalties is None else penalties)]
         losses = [_losses(basis.left_out(mu), target, classes, times) for basis, mu in settings]
-    tried = np.array([loss for loss, _ in losses], dtype=float)
-    weights = _weights(tried, float(times.sum()), classes)
-    scores, left_out = np.zeros((len(Phi), target.shape[1])), np.zeros_like(target)
-    for basis in bases:
-        counted = [(mu, w) for (own, mu), w in zip(settings, weights, strict=True) if own is basis and w > _NO_WEIGHT]
-        if counted:
-            left_out += sum(w * basis.left_out(mu) for mu, w in counted)
-            scores += basis.functions @ sum(w * basis.coefficients(mu) for mu, w in counted)
+        tried = np.array([loss for loss, _ in losses], dtype=float)
+        weights = _weights(tried, float(times.sum()), classes)
+        scores, left_out = np.zeros((len(Phi), target.shape[1])), np.zeros_like(target)
+        for basis in bases:
+            counted = [(mu, w) for (own, mu), w in zip(settings, weights, strict=True) if own is basis and w > _NO_WEIGHT]
+            if counted:
+                left_out += sum(w * basis.left_out(mu) for mu, w in counted)
+                scores += basis.functions @ sum(w * basis.coefficients(mu) for mu, w in counted)
     basis, mu = settings[losses.index(min(losses))]
     return SmoothFit(scores, left_out, basis.functions.shape[1], basis.power, mu, tried)
 

@@ -87,6 +87,9 @@ _BLOCK, _BLOCKS_OF_WANTED = (12, 48), 8
 _MOST_BLOCKS, _FIRST_LOOK, _ROOM, _MOST_AHEAD = 120, 4, 5, 4
 # So many eigenpairs of a sparse matrix, or more, are found by inverse iteration in blocks of so many vectors.
 _MANY_PAIRS, _BLOCK_OF_MANY = 80, 8
+# What is added to the largest eigenvalue before the inverse, relative to it; more where many are wanted, so that tiny ones
+# leave the others their digits.
+_SHIFT, _SHIFT_OF_MANY = 1e-10, 1e-6
 # What block Lanczos in single precision aims at, and corrections of it at most.
 _WANTED_OF_SINGLE, _CORRECTIONS = 2e-6, 20
 # The least that a residual outside of a Krylov space is divided by.
@@ -415,7 +418,7 @@ def largest_eigenpairs(
             found = _lanczos(lambda v: times(v) - push * known[:, 0] * (known[:, 0] @ v), n, k)
             found = _factorized(B, k, known, top) if found is None else found
         elif found is None:
-            found = _of_full(B, times, k, known, top, n_jobs)
+            found = _of_full(B, times, k, known, top, solver, n_jobs)
             found = _full(_in_full(B), k, known, push) if found is None else found
         values, vectors = found
         down = np.argsort(-values)
@@ -430,7 +433,7 @@ def largest_eigenpairs(
 
 
 def _of_full(
-    B: np.ndarray | _Scaled, times: _Product, k: int, known: np.ndarray, top: float, n_jobs: int | None
+    B: np.ndarray | _Scaled, times: _Product, k: int, known: np.ndarray, top: float, solver: str, n_jobs: int | None
 ) -> _Eigenpairs | None:
     """Largest eigenpairs of a full matrix; None if they do not converge.
 
@@ -440,7 +443,7 @@ def _of_full(
     n = B.shape[0]
     if isinstance(B, _Scaled):
         strips = B.strips or strips_of(B.graph, n_jobs=n_jobs)
-        if strips.share < _NEXT_TO_NOTHING and _few_fill_ins(A := B.sparse(), top):
+        if solver == "auto" and strips.share < _NEXT_TO_NOTHING and _few_fill_ins(A := B.sparse(), top):
             return _factorized(A, k, known, top)
         with B.roughly(strips, n_jobs) as roughly:
             space = _block_lanczos(roughly, n, k, known, top, wanted=_WANTED_OF_SINGLE, dtype=np.float32)
@@ -725,8 +728,8 @@ def _factorized(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _
 
 def _by_inverse(B: sparse.csr_array, k: int, known: np.ndarray, top: float) -> _Eigenpairs:
     n = B.shape[0]
-    many = k >= _MANY_PAIRS  # where tiny eigenvalues must leave the others their digits
-    shift = (1e-6 if many else 1e-10) * top
+    many = k >= _MANY_PAIRS
+    shift = (_SHIFT_OF_MANY if many else _SHIFT) * top
     solve = _factors(B, top + shift).solve
 
     def solved(v: np.ndarray) -> np.ndarray:
