@@ -9,10 +9,11 @@ from sklearn.datasets import load_digits
 from sklearn.datasets import make_swiss_roll as swiss_roll
 
 import geolap
-from geolap import GeometricConsistency, Verdict
+from geolap import GeometricConsistency, Verdict, least_distortion
 from geolap.data.points import Points
 from geolap.datasets import load_ssl_book, make_hourglass, make_sphere, make_torus
 from geolap.engines import make_engine
+from geolap.engines.tiled import TiledEngine
 from geolap.local_dimension import Surroundings
 from geolap.local_pca import _leading_singular_values
 
@@ -51,6 +52,32 @@ def test_the_directions_found_give_the_selection_of_as_many_directions():
     assert found.bandwidth_ == given.bandwidth_
     np.testing.assert_array_equal(found.selection_.scores, given.selection_.scores)
     assert "as given" in given.selection_.explain()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("make", "scans"),
+    [
+        (lambda: make_sphere(1500, noise=0.01, noise_dims=27, random_state=0).data, [(10, 1), (100, 2)]),
+        (lambda: np.random.default_rng(0).standard_normal((1500, 30)), [(10, 1), (90, 1)]),
+    ],
+)
+def test_a_long_scan_is_done_once_in_all_directions(monkeypatch, make, scans):
+    X = make()
+    twice = GeometricConsistency(random_state=0).fit(X).selection_
+    monkeypatch.setattr(least_distortion, "_LONG_SCAN", 0)
+    found, asked = TiledEngine.local_metrics, []
+
+    def counted(self, sample, bandwidths, *args, **kwargs):
+        asked.append((len(sample), len(bandwidths), kwargs["working_dim"]))
+        return found(self, sample, bandwidths, *args, **kwargs)
+
+    monkeypatch.setattr(TiledEngine, "local_metrics", counted)
+    once = GeometricConsistency(random_state=0).fit(X).selection_
+    n_scanned = len(once.details["scanned"])
+    assert [(points, directions) for points, bandwidths, directions in asked if bandwidths == n_scanned] == scans
+    np.testing.assert_allclose(once.scores, twice.scores, rtol=1e-9)
+    assert once.bandwidth == pytest.approx(twice.bandwidth, rel=1e-6)
 
 
 @pytest.mark.slow

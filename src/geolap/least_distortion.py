@@ -45,6 +45,9 @@ _LEVEL, _LEVEL_STOPPED = 0.95, 0.99
 _LEAST_MORE, _MORE_TO_SEE, _MOST_MORE = 1.5, 2.0, 8.0
 # Of no more points than this, all are asked there: the minimum does not depend on chance, and hardly takes longer.
 _SO_FEW = 1000
+# Where a scan takes seconds, beyond so many points, and longer in more directions, a few evaluation points first tell how
+# many will be compared.
+_LONG_SCAN, _FORETELLING = 10_000, 10
 # Where minima compete, bandwidths are evaluated in as many steps for each of the scan, unless that costs much.
 _FINER = 3
 _ANYWHERE = (0.0, np.inf)
@@ -91,6 +94,8 @@ def least_distortion(
     weights = weights_at(engine.multiplicity, first)
     bandwidths = search_grid(engine, nearest, n_points, weights)
     values = _Values(problem, bandwidths, smooth_sums)
+    if any_directions and neighborhoods is not None:
+        values.at_once = _at_once(problem, values, bandwidths, neighborhoods, n_points, max_share)
     scan = values.scan(first, bandwidths, problem)
     share = quantile_of(scan.effective_neighbors, 0.5, weights) / n_points
     bound = locality_bound(bandwidths, scan.effective_neighbors, n_points, max_share, weights)
@@ -156,6 +161,24 @@ def least_distortion(
             "weights": curve.weights,
         },
     )
+
+
+def _at_once(
+    problem: Consistency,
+    values: "_Values",
+    bandwidths: np.ndarray,
+    neighborhoods: Callable[[float], Neighborhoods],
+    n_points: float,
+    max_share: float,
+) -> int:
+    """How many directions the scan should find: those that will be compared, to judge by the choice of a few points."""
+    if values.at_once > 1 or problem.drift or problem.engine.estimates or n_points <= _LONG_SCAN:
+        return values.at_once
+    few = values.scan(problem.sample[:_FORETELLING], bandwidths, problem)
+    bound = locality_bound(bandwidths, few.effective_neighbors, n_points, max_share, few.weights)
+    minima = minima_of(Curve(bandwidths, few.per_point, few.weights), bound)
+    lowest = min((m for m in minima if m.local), key=lambda m: m.score, default=None)
+    return 1 if lowest is None else neighborhoods(lowest.bandwidth).directions or 1
 
 
 def _directions(
@@ -257,20 +280,29 @@ class _Values:
         self._sums: dict[float, np.ndarray] = {}
         self._between: _Between | None = None
         self._scanned: LocalMetrics | None = None
+        self.at_once = 1 if problem.drift else engine.directions_at_once
         if not engine.estimates:
             sums = engine.row_sums(bandwidths)
             self._sums = dict(zip(bandwidths, sums.T, strict=True))
             self._between = _Between(bandwidths, sums) if smooth_sums else None
 
     def scan(self, sample: np.ndarray, bandwidths: np.ndarray, problem: Consistency) -> DistortionCurve:
-        """D of a problem with the same graph.  H in fewer directions is a block of H in more, if these are known."""
-        dim, engine = problem.working_dim, problem.engine
-        at_once = 1 if problem.drift else engine.directions_at_once
-        if self._scanned is None or self._scanned.H.shape[-1] < max(dim, at_once):
-            wide = replace(problem, sample=sample, working_dim=max(dim, at_once))
-            self._scanned = wide.metrics(bandwidths, self._row_sums(bandwidths))
-        local = replace(self._scanned, H=self._scanned.H[..., :dim, :dim])
+        """D of a problem with the same graph.  H in fewer directions is a block of H in more, if these are known.
+
+        So are the first of the evaluation points, if fewer were scanned before.
+        """
+        dim, known = problem.working_dim, self._scanned
+        if known is None or known.H.shape[-1] < max(dim, self.at_once):
+            known = self._metrics(replace(problem, sample=sample, working_dim=max(dim, self.at_once)), bandwidths)
+        elif len(known.H) < len(sample):
+            rest = replace(problem, sample=sample[len(known.H) :], working_dim=known.H.shape[-1])
+            known = LocalMetrics.joined([known, self._metrics(rest, bandwidths)], axis=0)
+        self._scanned = known
+        local = replace(known, H=known.H[..., :dim, :dim])
         return replace(problem, sample=sample).curve_from(local, bandwidths)
+
+    def _metrics(self, problem: Consistency, bandwidths: np.ndarray) -> LocalMetrics:
+        return problem.metrics(bandwidths, self._row_sums(bandwidths))
 
     def at(self, sample: np.ndarray, bandwidths: np.ndarray) -> DistortionCurve:
         """D at evaluation points."""

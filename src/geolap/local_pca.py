@@ -14,7 +14,7 @@ from .data.distances import Distances
 from .data.multiplicity import counts_of
 from .data.points import Points, in_unit
 from .kernel import ladder_weights, ladders
-from .runtime.threads import in_order, one_blas_thread
+from .runtime.threads import checkpoint, in_order, one_blas_thread
 
 __all__ = ["largest_gap", "local_singular_values", "vote"]
 
@@ -24,6 +24,8 @@ _LEAST_WEIGHT = 1e-9
 _MOST_BY_PRODUCTS = 300
 # Features up to which matrices of them are made on a GPU.
 _MOST_FEATURES_THERE = 256
+# Distances that one task computes, and its points: tasks that are too short make threads wait for the interpreter.
+_DISTANCES, _POINTS = 2**18, 25
 # From this many rows and columns on, Lanczos takes a fraction of the time of a full decomposition.
 _LARGE = 400
 
@@ -52,23 +54,25 @@ def local_singular_values(
     steps = ladders(in_unit(bandwidths, unit))
     farthest = -np.log(_LEAST_WEIGHT) * max(ladder.bandwidths[0] for ladder in steps) ** 2 * (1.0 + 1e-9)
 
-    def of(i: int) -> np.ndarray:
-        sqdist = points.sqdist(np.array([i]))
+    def of(some: np.ndarray) -> np.ndarray:
+        return np.stack([about(int(i), row) for i, row in zip(some, points.sqdist(some), strict=True)])
+
+    def about(i: int, sqdist: np.ndarray) -> np.ndarray:
+        checkpoint()
         if rho is not None:
             sqdist /= rho[i] * rho
-        near = np.flatnonzero(sqdist[0] <= farthest)  # others do not count, or are not known
-        order = near[np.argsort(sqdist[0, near])][: None if most is None else most + 1]
-        sqdist = sqdist[:, order]
+        near = np.flatnonzero(sqdist <= farthest)  # others do not count, or are not known
+        order = near[np.argsort(sqdist[near])][: None if most is None else most + 1]
         m = multiplicity[order]
         A = None if X is None else X[order] - X[i]
         inner = cast(Distances, points).inner(i, order, order) if A is None else np.empty(0)
-        W = np.empty_like(sqdist)
+        W = np.empty(len(order))
         values = np.zeros((len(bandwidths), n_values))
         for ladder in steps:
-            for column, _, weights in ladder_weights(sqdist, ladder, W):
-                w = weights[0, : np.searchsorted(-weights[0], -_LEAST_WEIGHT, side="right")]
-                some, p = m[: len(w)], w / (m[: len(w)] @ w)
-                each, mean = np.sqrt(some) * p, some * p
+            for column, _, weights in ladder_weights(sqdist[order], ladder, W):
+                w = weights[: np.searchsorted(-weights, -_LEAST_WEIGHT, side="right")]
+                counted, p = m[: len(w)], w / (m[: len(w)] @ w)
+                each, mean = np.sqrt(counted) * p, counted * p
                 if A is not None:
                     found = _leading_singular_values(each[:, None] * (A[: len(p)] - mean @ A[: len(p)]), n_values)
                 else:
@@ -79,7 +83,9 @@ def local_singular_values(
         return values
 
     label = f"local singular values at {len(bandwidths)} bandwidths"
-    return unit * np.stack(list(in_order(of, sample, n_jobs=n_jobs, label=label)))
+    n_tasks = -(-len(sample) // int(np.clip(_DISTANCES // len(points), 1, _POINTS)))
+    parts = in_order(of, np.array_split(sample, n_tasks), n_jobs=n_jobs, label=label)
+    return unit * np.concatenate(list(parts))
 
 
 def _values_there(
