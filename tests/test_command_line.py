@@ -466,11 +466,12 @@ def test_verbose_tells_what_is_done_and_help_has_no_types_of_flags(run, sphere):
 def test_warnings_are_lines(run, tmp_path):
     X = np.vstack([make_sphere(100, random_state=0).data, make_sphere(100, random_state=1).data + 100])
     np.save(tmp_path / "two.npy", X)
-    code, _, err = run("embed", tmp_path / "two.npy", "-o", tmp_path / "m.csv", "--bandwidth", 0.5, "--cutoff", 3)
+    settings = "--bandwidth", 0.5, "--cutoff", 3, "--disconnected", "whole"
+    code, _, err = run("embed", tmp_path / "two.npy", "-o", tmp_path / "m.csv", *settings)
     assert code == 0
     assert err.startswith("Warning: The graph should be connected")
     assert ".py" not in err
-    assert "--disconnected separate" in err
+    assert "--disconnected arrange" in err
     assert len(err.splitlines()) == 1
 
 

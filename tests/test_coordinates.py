@@ -203,7 +203,7 @@ def test_landmarks_and_nearest_neighbors_have_coordinates_too():
 def test_components_are_told_apart_and_the_largest_is_spanned():
     X = np.vstack([strip(800, 4.0), circle(200) + 100.0])
     with pytest.warns(UserWarning, match=r"has 2 components .* the first coordinate only separates them"):
-        eigenmap = LaplacianEigenmap("auto", bandwidth=0.3).fit(X)
+        eigenmap = LaplacianEigenmap("auto", bandwidth=0.3, disconnected="whole").fit(X)
     assert_array_equal(eigenmap.coordinates_[:2], [0, 1])
     assert "Coordinate 1 is kept to separate components of the graph" in str(eigenmap.independence_)
     assert len(np.unique(eigenmap.embedding_[:800, 0].round(9))) == 1
@@ -225,7 +225,9 @@ def test_each_component_on_its_own_has_its_own_coordinates():
 def test_too_many_components_are_refused():
     X = 100.0 * np.arange(300.0)[:, None] * [1.0, 0.0]
     with pytest.raises(ValueError, match=r"at most 200 components; this one has 300: use a larger"):
-        LaplacianEigenmap("auto", bandwidth=0.1).fit(X)
+        LaplacianEigenmap("auto", bandwidth=0.1, disconnected="whole").fit(X)
+    with pytest.warns(UserWarning, match="has 300 components"):
+        assert np.isfinite(LaplacianEigenmap("auto", bandwidth=0.1).fit(X).embedding_).all()
 
 
 @pytest.mark.filterwarnings("ignore:The graph should be connected")

@@ -4,13 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import pdist, squareform
 from sklearn.linear_model import LinearRegression
 from sklearn.manifold import SpectralEmbedding
 
 import geolap
 from geolap.data.points import Points
 from geolap.datasets import make_hourglass, make_sphere
+from geolap.estimators.arrangement import arranged
 from geolap.estimators.base import graph_in_words
 from geolap.graphs.graph import kernel_graph
 from geolap.graphs.neighbors import all_pairs, nearest_pairs, pairs_within
@@ -113,7 +114,7 @@ def test_disconnected_graphs_are_reported_and_embedded():
     X = two_pieces()
     message = r"at bandwidth 0\.5 it has 2 components \(of 120, 60 points\): the first coordinate only separates them"
     with pytest.warns(UserWarning, match=message):
-        whole = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.5).fit(X)
+        whole = geolap.LaplacianEigenmap(n_components=3, bandwidth=0.5, disconnected="whole").fit(X)
     assert whole.n_graph_components_ == 2
     np.testing.assert_array_equal(whole.component_labels_, np.repeat([0, 1], [120, 60]))
     assert whole.eigenvalues_[0] == 0.0
@@ -121,7 +122,7 @@ def test_disconnected_graphs_are_reported_and_embedded():
     np.testing.assert_allclose(first[:120], first[0])
     np.testing.assert_allclose(first[120:], first[120])
     assert np.isfinite(whole.embedding_).all()
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"it has 2 components \(of 120, 60 points\): map each by itself"):
         geolap.LaplacianEigenmap(n_components=3, bandwidth=0.5, disconnected="error").fit(X)
 
 
@@ -138,12 +139,58 @@ def test_separate_components_are_embedded_as_if_alone(kind):
         np.testing.assert_allclose(separate.transform(new) * signs, alone.transform(new), atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", [geolap.LaplacianEigenmap, geolap.DiffusionMap])
+@pytest.mark.parametrize("params", [{}, {"n_landmarks": 150}, {"metric": "cityblock"}], ids=str)
+def test_components_are_arranged_around_the_largest_by_default(kind, params):
+    X, params = two_pieces(), {"n_components": 2, "bandwidth": 0.5, "random_state": 0, **params}
+    with pytest.warns(UserWarning, match="each is mapped by itself, around the largest; distances between them mean"):
+        model = kind(**params).fit(X)
+    alone = kind(disconnected="separate", **params).fit(X).embedding_
+    large, small = model.embedding_[:120], model.embedding_[120:]
+    np.testing.assert_array_equal(large, alone[:120])
+    place, scale = small.mean(axis=0) - alone[120:].mean(axis=0), np.ptp(small[:, 0]) / np.ptp(alone[120:, 0])
+    np.testing.assert_allclose(np.diff(small, axis=0), scale * np.diff(alone[120:], axis=0), atol=1e-12)
+    assert np.linalg.norm(place) > np.linalg.norm(large, axis=1).max()  # beside the largest, not upon it
+    np.testing.assert_array_equal(model.transform(X[100:140]), model.embedding_[100:140])
+    assert model.eigenvalues_.shape == (2, 2)
+
+
+def test_no_component_covers_another_and_the_order_in_each_direction_is_that_of_the_data():
+    rng = np.random.default_rng(0)
+    sizes, way = [100, 50, 5, 40, 1, 30], np.array([[0, 0], [3, 0], [7, 0.1], [0, 4], [0, 9], [-5, -5]])
+    components = np.repeat(np.arange(6), sizes)
+    points = 10.0 * way[components] + rng.random((226, 2))
+    own = rng.standard_normal((226, 2)) * np.array([0.1, 5.0, 1.0, 2.0, 0.0, 1.0])[components, None]
+    found = arranged(own, components, points=points)
+    on_map = found(own, components)
+    radii = [np.linalg.norm(on_map[components == c] - found.places[c], axis=1).max() for c in range(6)]
+    apart = squareform(pdist(found.places))
+    assert (apart + np.eye(6) > np.add.outer(radii, radii) * (1 - np.eye(6))).all()
+    np.testing.assert_allclose(np.array(radii)[[1, 2, 3, 5]] ** 2 / radii[0] ** 2, [0.5, 0.05, 0.4, 0.3])
+    right, up = (place / np.linalg.norm(place) for place in found.places[[1, 3]])
+    assert abs(right @ up) < 0.05
+    assert found.places[2] @ right > found.places[1] @ right
+    assert found.places[4] @ up > found.places[3] @ up
+    assert (found.places[5] @ np.column_stack([right, up]) < 0).all()
+
+
+def test_more_components_than_are_fitted_in_stand_around_the_others():
+    components = np.r_[np.zeros(50, dtype=int), np.arange(1, 1500)]
+    points = np.random.default_rng(0).standard_normal((len(components), 5))
+    found = arranged(np.zeros((len(components), 2)), components, points=points)
+    assert np.isfinite(found.places).all()
+    assert len(np.unique(found.places.round(9), axis=0)) == 1500
+
+
 def test_a_graph_of_nothing_but_isolated_points_is_no_trouble():
     X = np.random.default_rng(0).standard_normal((30, 2))
     with pytest.warns(UserWarning, match="it has 30 components"):
-        model = geolap.LaplacianEigenmap(n_components=3, bandwidth=1e-9).fit(X)
+        model = geolap.LaplacianEigenmap(n_components=3, bandwidth=1e-9, disconnected="whole").fit(X)
     assert np.isfinite(model.embedding_).all()
     np.testing.assert_array_equal(model.eigenvalues_, 0.0)
+    with pytest.warns(UserWarning, match="it has 30 components"):
+        arranged = geolap.LaplacianEigenmap(n_components=3, bandwidth=1e-9).fit(X)
+    assert pdist(arranged.embedding_).min() > 1.0  # each is a ball of radius one, but for its own extent
     separate = geolap.LaplacianEigenmap(n_components=3, bandwidth=1e-9, disconnected="separate").fit(X)
     np.testing.assert_array_equal(separate.embedding_, 0.0)
 
@@ -268,7 +315,7 @@ def test_components_have_places_of_their_own_on_a_map_of_few_coordinates():
     centers = 20.0 * np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [3.0, 2.0, 0.0], [1.0, 1.0, 0.5]])
     X = np.vstack([center + rng.standard_normal((60, 3)) for center in centers])
     with pytest.warns(UserWarning, match=r"has 5 components .* the first 2 coordinates only separate them"):
-        model = geolap.LaplacianEigenmap(2, bandwidth=1.0, calibrate=False).fit(X)
+        model = geolap.LaplacianEigenmap(2, bandwidth=1.0, calibrate=False, disconnected="whole").fit(X)
     places = model.embedding_[::60]
     assert pdist(places).min() > 0.2 * pdist(places).max()
     # They are where their centers are, but for the direction in which these differ least, and orthonormal eigenvectors.

@@ -86,7 +86,7 @@ GRAPHS = {
 }
 VALUES = GRAPHS | {
     "n_components": [2, 1, 5, "auto", 1000],
-    "disconnected": ["warn", "error", "separate"],
+    "disconnected": ["arrange", "whole", "separate", "error"],
     "n_landmarks": [None, 5, 3, 1000],
     "eigen_solver": ["auto", "dense", "lanczos", "lobpcg"],
     "diffusion_time": [1.0, "auto", 0.0, 1e6],

@@ -137,9 +137,10 @@ def embed(
     diffusion: bool = option(False, "Compute a diffusion map instead of an eigenmap."),
     diffusion_time: str | None = option(None, "Number of diffusion steps, or auto; 1 by default.", parser=duration),
     disconnected: str = option(
-        "warn",
-        "If the graph is disconnected: warn, raise an error, or map each component separately.",
-        choices=("warn", "error", "separate"),
+        "arrange",
+        "If the graph is disconnected: arrange maps of its components, map it as a whole, map each component in the same "
+        "place, or raise an error.",
+        choices=("arrange", "whole", "separate", "error"),
         show_default=True,
     ),
     n_landmarks: int | None = option(None, "Number of landmarks to build the graph on; all points by default.", min=3),

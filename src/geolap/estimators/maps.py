@@ -28,6 +28,7 @@ from ..selectors import BandwidthSelector
 from ..sentences import Sentence, refusal, warn_caller
 from ..shown import Plotted
 from ..validation import check_choice, check_number
+from .arrangement import Arrangement, arranged
 from .base import GraphEstimator, Read, graph_parameters, in_chunks, mostly_copies
 from .coordinates import MOST_CONTRASTS, Choice, IndependentCoordinates, known_dimension
 
@@ -38,9 +39,11 @@ _COORDINATES = """    n_components : int or "auto", default 2
         (`geolap.independent_coordinates`).
     <bandwidth>
 """
-_PARAMETERS = """    disconnected : {"warn", "error", "separate"}, default "warn"
-        What to do if the graph has several components: warn, with first coordinates that separate them; raise an error; or
-        map each component separately.
+_PARAMETERS = """    disconnected : {"arrange", "whole", "separate", "error"}, default "arrange"
+        What to do if the graph has several components.  "arrange" maps each by itself and places the others around the
+        largest, in the directions in which they lie; distances between them mean nothing.  "whole" takes eigenvectors of
+        the whole graph, the first of which only separate components.  Both warn.  "separate" maps each by itself, in the
+        same place; "error" raises an error.
     n_landmarks : int, optional
         Build the graph on only this many points, a stratified sample; ε and the degrees are those of all points, and the
         other points get their coordinates by Nyström extension.  A dask array, or a file larger than half a gigabyte, always
@@ -63,8 +66,8 @@ _EMBEDDING = """    embedding_ : ndarray (n_points, n_components)
         than half a gigabyte, a lazy dask array.
 """
 _ATTRIBUTES = """    coordinates_ : ndarray of int (n_components,)
-        Which eigenvectors the coordinates are, counted from 0 without the constant one.  With ``n_components="auto"`` and
-        ``disconnected="separate"``, one row for each component.
+        Which eigenvectors the coordinates are, counted from 0 without the constant one.  With ``n_components="auto"``, one
+        row for each component that is mapped by itself.
     independence_ : IndependentCoordinates or None
         How they were chosen, with ``n_components="auto"``; for the largest component.
     n_graph_components_ : int
@@ -113,7 +116,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
     n_components: int | str = 2
     bandwidth: float | str | BandwidthSelector = "gc"
     _: KW_ONLY
-    disconnected: str = "warn"
+    disconnected: str = "arrange"
     n_neighbors: int | str | None = "auto"
     n_landmarks: int | None = None
     eigen_solver: str = "auto"
@@ -139,6 +142,8 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         built, found = self._solved(self._uncalibrated(data, y, n_landmarks=self.n_landmarks), data)
         if self._about_outliers(built, found[0], data):
             built, found = self._solved(self._of_equal_weights(built, data), data)
+        if self.disconnected == "arrange" and found[0].n_components > 1:
+            found = self._spectrum(built, None, separate=True)
         spectrum, self.coordinates_, self.independence_ = found
         self._check_connected(spectrum, built.kernel)
         loss = np.nan_to_num(built.kernel.bandwidth**2 / 4.0 * spectrum.eigenvalues[..., 1:])
@@ -146,7 +151,8 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         self.component_labels_, self.n_graph_components_ = spectrum.components, spectrum.n_components
         self.eigenvalues_, self._coordinates = self._coordinates_of(spectrum, loss, built.kernel)
         self._n_features_out = self.coordinates_.shape[-1]
-        self.embedding_ = self._coordinates.astype(built.kernel.weights.dtype)
+        self._arrangement = self._arranged(built)
+        self.embedding_ = self._placed(self._coordinates, self.component_labels_).astype(built.kernel.weights.dtype)
         if self.n_graph_components_ == 1 and (few := _few_points(self._coordinates)) is not None:
             warn_caller(few, UnresolvedWarning)
         if built.landmarks is not None:
@@ -171,11 +177,21 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             loss = loss * (self._built.kernel.bandwidths[found.nearest, None] / self.bandwidth_) ** 2
         result = found.means / np.maximum(1.0 - loss, _LEAST_EIGENVALUE)
         result[found.twin] = self._coordinates[found.nearest[found.twin]]
-        return result.astype(self._built.kernel.weights.dtype)
+        return self._placed(result, self.component_labels_[found.nearest]).astype(self._built.kernel.weights.dtype)
+
+    def _arranged(self, built: BuiltGraph) -> Arrangement | None:
+        if self.n_graph_components_ == 1 or self.disconnected != "arrange":
+            return None
+        points = host_array(built.points) if built.has_coordinates else None
+        return arranged(self._coordinates, self.component_labels_, built.kernel.multiplicity, points)
+
+    def _placed(self, coordinates: np.ndarray, components: np.ndarray) -> np.ndarray:
+        """Coordinates on the map, from those that each component gives its points."""
+        return coordinates if self._arrangement is None else self._arrangement(coordinates, components)
 
     def _check_parameters(self) -> None:
         check_number("n_components", self.n_components, Integral, low=1, also=("auto",))
-        check_choice("disconnected", self.disconnected, ("warn", "error", "separate"))
+        check_choice("disconnected", self.disconnected, ("arrange", "whole", "separate", "error"))
         check_choice("eigen_solver", self.eigen_solver, SOLVERS)
 
     def _solved(self, graph: BuiltGraph, data: Points) -> tuple[BuiltGraph, _Found]:
@@ -187,7 +203,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             one_blas_thread,
             beside(self._calibrated, graph, data, strips, n_jobs=1 if alone else self.n_jobs) as calibrated,
         ):
-            found = self._spectrum(graph, strips)
+            found = self._spectrum(graph, strips, separate=self.disconnected == "separate")
             return calibrated(), found
 
     def _about_outliers(self, built: BuiltGraph, spectrum: Spectrum, data: Points) -> bool:
@@ -207,19 +223,22 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         joined = build_graph(data, skeleton, _WIDE * longest, random_state=self.random_state)
         return replace(joined, selection=built.selection, metric=built.metric, dropped_weight=None)
 
-    def _spectrum(self, built: BuiltGraph, strips: Strips | None) -> _Found:
-        """The constant eigenvector and those that are coordinates, which these are, and how they were chosen."""
+    def _spectrum(self, built: BuiltGraph, strips: Strips | None, *, separate: bool) -> _Found:
+        """The constant eigenvector and those that are coordinates, which these are, and how they were chosen.
+
+        Of the whole graph, or ``separate`` of each component.
+        """
         graph, components = built.kernel, graph_components(built.kernel)
         if isinstance(self.n_components, str):  # "auto"
-            return self._independent(built, components, strips)
+            return self._independent(built, components, strips, separate=separate)
         if self.n_components >= graph.n_points:
             raise refusal(
                 "{n_components} must be less than the number of points; {given} was given for {n} points: lower it.",
                 given=self.n_components,
                 n=graph.n_points,
             )
-        spectrum = self._smoothest(built, self.n_components, components, strips)
-        if spectrum.n_components > 1 and self.disconnected != "separate" and built.has_coordinates:
+        spectrum = self._smoothest(built, self.n_components, components, strips, separate=separate)
+        if spectrum.n_components > 1 and not separate and built.has_coordinates:
             spectrum = _by_place(spectrum, host_array(built.points))
         return spectrum, np.arange(self.n_components), None
 
@@ -228,43 +247,45 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
         if len(sizes) == 1 or self.disconnected == "separate":
             return
         most = MOST_CONTRASTS if isinstance(self.n_components, str) else self.n_components
-        message = _in_components(sizes, min(len(sizes) - 1, most), graph.bandwidth)
+        message = _in_components(sizes, self.disconnected, min(len(sizes) - 1, most), graph.bandwidth)
         if self.disconnected == "error":
             raise ValueError(message)
         warn_caller(message)
 
-    def _smoothest(self, built: BuiltGraph, k: int, components: np.ndarray, strips: Strips | None) -> Spectrum:
+    def _smoothest(
+        self, built: BuiltGraph, k: int, components: np.ndarray, strips: Strips | None, *, separate: bool
+    ) -> Spectrum:
         """The constant eigenvector and the k smoothest others."""
         return smooth_spectrum(
             built.kernel,
             k + 1,
             markov=self._markov,
-            separate=self.disconnected == "separate",
+            separate=separate,
             components=components,
             solver=self.eigen_solver,
             strips=strips,
             n_jobs=self.n_jobs,
         )
 
-    def _independent(self, built: BuiltGraph, components: np.ndarray, strips: Strips | None) -> _Found:
+    def _independent(self, built: BuiltGraph, components: np.ndarray, strips: Strips | None, *, separate: bool) -> _Found:
         """The coordinates that span the data, out of enough candidates."""
-        graph, told = built.kernel, known_dimension(built.selection)
-        separate, n_components = self.disconnected == "separate", int(components.max()) + 1
+        graph, told, n_components = built.kernel, known_dimension(built.selection), int(components.max()) + 1
+        separate = separate or (self.disconnected == "arrange" and n_components > _MOST_COMPONENTS)
         if n_components > _MOST_COMPONENTS and not separate:
             raise refusal(
                 "Coordinates can be chosen in a graph of at most {most} components; this one has {n}: use a larger "
-                "bandwidth or more neighbors, remove outliers, or use {disconnected=separate}.",
+                "bandwidth or more neighbors, remove outliers, or use {disconnected=arrange}.",
                 most=_MOST_COMPONENTS,
                 n=n_components,
             )
         for m in _CANDIDATES:
             k = min(m if separate else m + n_components - 1, graph.n_points - 1)
-            spectrum = self._smoothest(built, k, components, strips)
+            spectrum = self._smoothest(built, k, components, strips, separate=separate)
             choice = Choice(spectrum.vectors[:, 1:], graph, components)
             if told is None or choice.dimension()[0] >= told or k < m:
                 break
         independence = choice.made(told=told)
-        coordinates = independence.chosen
+        coordinates = independence.chosen if len(independence.chosen) else np.arange(1)  # of single points
         if separate:
             others = [self._of_component(spectrum, graph, part, len(coordinates)) for part in range(1, n_components)]
             coordinates = np.array([coordinates, *others])
@@ -315,11 +336,16 @@ def _by_place(spectrum: Spectrum, points: np.ndarray) -> Spectrum:
     return replace(spectrum, vectors=vectors)
 
 
-def _in_components(sizes: np.ndarray, useless: int, bandwidth: float) -> Sentence:
+def _in_components(sizes: np.ndarray, disconnected: str, useless: int, bandwidth: float) -> Sentence:
+    mapped = {
+        "arrange": "each is mapped by itself, around the largest; distances between them mean nothing. To join them, use",
+        "whole": "the first {coordinates} them. Map each by itself with {disconnected=arrange}, use",
+        "error": "map each by itself with {disconnected=arrange}, use",
+    }
     return Sentence(
-        "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): the first "
-        "{coordinates} them. Map each separately with {disconnected=separate}, use a larger bandwidth or more neighbors, "
-        "or remove outliers.",
+        "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): "
+        + mapped[disconnected]
+        + " a larger bandwidth, over all pairs ({n_neighbors=None}) if need be, or remove outliers.",
         bandwidth=bandwidth,
         n=len(sizes),
         shown=", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else ""),
@@ -347,8 +373,8 @@ class LaplacianEigenmap(_SpectralMap):
     ----------
     <embedding>
     eigenvalues_ : ndarray (n_components,)
-        Of −L, ascending: they tend to those of the Laplace–Beltrami operator.  With ``disconnected="separate"`` one row for
-        each component, NaN for coordinates that a small component does not have.
+        Of −L, ascending: they tend to those of the Laplace–Beltrami operator.  Where components are mapped by themselves,
+        one row for each, NaN for coordinates that a small component does not have.
     <attributes of the map>
     <attributes of the graph>
 
@@ -389,8 +415,8 @@ class DiffusionMap(_SpectralMap):
     ----------
     <embedding>
     eigenvalues_ : ndarray (n_components,)
-        a_k of P, descending; ``−log(a_k) / time_step_`` are eigenvalues of −Δ.  With ``disconnected="separate"`` one row for
-        each component, NaN for coordinates that a small component does not have.
+        a_k of P, descending; ``−log(a_k) / time_step_`` are eigenvalues of −Δ.  Where components are mapped by themselves,
+        one row for each, NaN for coordinates that a small component does not have.
     time_step_ : float
         The time of one step of P, in the square of the data's unit: c ε²/4.
     diffusion_time_ : float
