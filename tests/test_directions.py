@@ -9,10 +9,10 @@ from sklearn.datasets import load_digits
 from sklearn.datasets import make_swiss_roll as swiss_roll
 
 import geolap
-from geolap import GeometricConsistency, Verdict, least_distortion
+from geolap import GeometricConsistency, Verdict
 from geolap.data.points import Points
 from geolap.datasets import load_ssl_book, make_hourglass, make_sphere, make_torus
-from geolap.engines import make_engine
+from geolap.engines import make_engine, tiled
 from geolap.engines.tiled import TiledEngine
 from geolap.local_dimension import Surroundings
 from geolap.local_pca import _leading_singular_values
@@ -65,7 +65,7 @@ def test_the_directions_found_give_the_selection_of_as_many_directions():
 def test_a_long_scan_is_done_once_in_all_directions(monkeypatch, make, scans):
     X = make()
     twice = GeometricConsistency(random_state=0).fit(X).selection_
-    monkeypatch.setattr(least_distortion, "_LONG_SCAN", 0)
+    monkeypatch.setattr(tiled, "_MANY_NUMBERS", 0)
     found, asked = TiledEngine.local_metrics, []
 
     def counted(self, sample, bandwidths, *args, **kwargs):

@@ -45,9 +45,8 @@ _LEVEL, _LEVEL_STOPPED = 0.95, 0.99
 _LEAST_MORE, _MORE_TO_SEE, _MOST_MORE = 1.5, 2.0, 8.0
 # Of no more points than this, all are asked there: the minimum does not depend on chance, and hardly takes longer.
 _SO_FEW = 1000
-# Where a scan takes seconds, beyond so many points, and longer in more directions, a few evaluation points first tell how
-# many will be compared.
-_LONG_SCAN, _FORETELLING = 10_000, 10
+# Where a scan takes seconds, and longer in more directions, so many evaluation points first tell how many will be compared.
+_FORETELLING = 10
 # Where minima compete, bandwidths are evaluated in as many steps for each of the scan, unless that costs much.
 _FINER = 3
 _ANYWHERE = (0.0, np.inf)
@@ -172,7 +171,7 @@ def _at_once(
     max_share: float,
 ) -> int:
     """How many directions the scan should find: those that will be compared, to judge by the choice of a few points."""
-    if values.at_once > 1 or problem.drift or problem.engine.estimates or n_points <= _LONG_SCAN:
+    if problem.drift or not problem.engine.scans_long:
         return values.at_once
     few = values.scan(problem.sample[:_FORETELLING], bandwidths, problem)
     bound = locality_bound(bandwidths, few.effective_neighbors, n_points, max_share, few.weights)

@@ -59,6 +59,7 @@ class Engine(ABC):
 
     estimates = False  # whether degrees are estimated, by `local_metrics` itself, instead of summed over all pairs
     directions_at_once = 1  # how many directions take no longer than one
+    scans_long = False  # whether many bandwidths take seconds, and longer in more directions
     multiplicity: np.ndarray | None = None  # weights of the points, which every sum over points has; None if all are 1
 
     @abstractmethod

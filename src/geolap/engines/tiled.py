@@ -33,6 +33,8 @@ __all__ = ["TiledEngine"]
 _SIDE_OF_FEW, _SIDE_OF_MANY = 512, 768
 # Evaluation points that are processed together.
 _GROUP = 50
+# Points of more numbers than this take seconds to scan.
+_MANY_NUMBERS = 500_000
 
 Result = TypeVar("Result")
 
@@ -57,6 +59,7 @@ class TiledEngine(ExactEngine):
         self._cutoff = cutoff
         self._n_jobs = n_jobs
         self.directions_at_once = directions_at_once(X.shape[1])
+        self.scans_long = self.directions_at_once == 1 and X.size > _MANY_NUMBERS
 
     def mean_distance(self) -> float:
         return root_mean_square_distance(self._X, None if self.multiplicity is None else self._m) * self._unit

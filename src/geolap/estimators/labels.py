@@ -368,7 +368,8 @@ class LaplacianRegressor(RegressorMixin, _SmoothEstimator):
 
     .. math:: \\min_f Σ_{\\text{known}} (f_i - y_i)^2 + μ f^T (-L)^m f, \\qquad f = Σ_{k ≤ p} a_k φ_k
 
-    ε comes from the geometry of all points; p, m and μ by leave-one-out on the known values, in closed form.
+    ε comes from the geometry of all points; p, m and μ by leave-one-out on the known values, in closed form.  Predicted
+    values stay within the range of the known ones.
 
     Parameters
     ----------

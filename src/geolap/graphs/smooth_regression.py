@@ -9,6 +9,9 @@ times, and one of them is left out.
 
 Every setting (p, m, μ) is tried, and all count, each with the likelihood of its leave-one-out errors: e^(−mistakes) for
 classes, the Gaussian likelihood for numbers.  Taking only the best, on a hundred labels, is taking a lucky one.
+
+Numbers stay within the range of those that are known, as they would for harmonic f (m = 1 and all eigenvectors).  An
+eigenvector about a few points that no label is near has any coefficient otherwise, and values there are without limit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -118,17 +121,18 @@ def smooth_fit(
             for m in powers
         ]
         settings = [(basis, float(mu)) for basis in bases for mu in (basis.penalties() if penalties is None else penalties)]
-        losses = [_losses(basis.left_out(mu), target, classes, times) for basis, mu in settings]
+        low, high = (-np.inf, np.inf) if classes else (target.min(axis=0), target.max(axis=0))
+        losses = [_losses(np.clip(basis.left_out(mu), low, high), target, classes, times) for basis, mu in settings]
         tried = np.array([loss for loss, _ in losses], dtype=float)
         weights = _weights(tried, float(times.sum()), classes)
         scores, left_out = np.zeros((len(Phi), target.shape[1])), np.zeros_like(target)
         for basis in bases:
             counted = [(mu, w) for (own, mu), w in zip(settings, weights, strict=True) if own is basis and w > _NO_WEIGHT]
             if counted:
-                left_out += sum(w * basis.left_out(mu) for mu, w in counted)
+                left_out += sum(w * np.clip(basis.left_out(mu), low, high) for mu, w in counted)
                 scores += basis.functions @ sum(w * basis.coefficients(mu) for mu, w in counted)
     basis, mu = settings[losses.index(min(losses))]
-    return SmoothFit(scores, left_out, basis.functions.shape[1], basis.power, mu, tried)
+    return SmoothFit(np.clip(scores, low, high), left_out, basis.functions.shape[1], basis.power, mu, tried)
 
 
 @dataclass(frozen=True)
