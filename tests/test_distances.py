@@ -384,6 +384,19 @@ def test_a_metric_that_fails_is_named(torus):
         geolap.distortion(torus, 1.0, metric="manhattan", engine="tiled")
 
 
+def test_places_on_a_globe_are_in_radians():
+    degrees = np.random.default_rng(0).uniform(-60, 60, (40, 2))
+    near_equator, stored = degrees * [0.01, 1.0], sparse.csr_array(degrees)
+    for wrong, place in ((degrees, "latitude"), (near_equator, "longitude"), (stored, "latitude")):
+        with pytest.raises(ValueError, match=rf"a {place} of size [56]\d.* was given: multiply degrees by π/180"):
+            geolap.GraphLaplacian(0.5, metric="haversine").fit(wrong)
+    there = geolap.LaplacianEigenmap(2, 0.5, metric="haversine").fit(np.radians(degrees))
+    with pytest.raises(ValueError, match="multiply degrees"):
+        there.transform(degrees)
+    poles = np.array([[0.5 * np.pi, 2.0 * np.pi], [-0.5 * np.pi, -2.0 * np.pi], [0.0, 0.0], [0.1, 0.2]])
+    assert len(geolap.GraphLaplacian(0.5, metric="haversine").fit(poles).laplacian_) == 4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
 def test_a_weight_of_two_is_a_point_given_twice(metric):
