@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import subprocess
 import sys
 from datetime import date
@@ -471,6 +472,23 @@ def test_rows_or_columns_with_missing_values_are_left_out_if_asked(tmp_path):
     assert table.row_names == ("0", "2")
     assert table.labels.tolist() == ["p", "r"]
     assert read_table(tmp_path / "x.csv", missing="columns").columns == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("a,b\n1,\n,2\n3,5\n", "correct them, or leave them out with --missing rows (every column has some)."),
+        ("a,b\n1,\n2,\n3,\n4,5\n", "correct them, or leave them out with --missing rows or --missing columns."),
+        ("a,b\n1,\n,2\n3,\n", "correct them (every row and every column has some)."),
+        ("a,b\n1,inf\n2,inf\n", "correct them, or leave them out with --missing columns (every row has some)."),
+    ],
+)
+def test_missing_values_are_left_out_only_where_something_remains(text, advice, tmp_path):
+    (tmp_path / "x.csv").write_text(text)
+    for missing in ("error", "rows", "columns"):
+        if f"--missing {missing}" not in advice:
+            with pytest.raises(FileError, match=re.escape(advice)):
+                read_table(tmp_path / "x.csv", missing=missing)
 
 
 def test_a_large_array_stays_in_its_file(tmp_path, monkeypatch):
