@@ -352,7 +352,7 @@ BASE = cdist(make_sphere(30, random_state=0).data, make_sphere(30, random_state=
         (np.exp(-(BASE**2)), "the largest entries are on the diagonal, as in a similarity matrix"),
         (cdist(np.arange(40.0)[:, None], np.arange(40.0)[:, None]) ** 2, r"triangle inequality.*instead of their squares"),
         (BASE[:, :20], r"as many rows as columns; shape \(30, 20\) was given"),
-        (BASE[:2, :2], "a minimum of 3 is required"),
+        (BASE[:2, :2], "needs at least three points; .* n_samples=2: pass"),
         (BASE.astype(str), "must be a square matrix of numbers"),
         (np.zeros((5, 5)), r"three distinct points|representable|at another place"),
     ],

@@ -562,7 +562,8 @@ def _checked_matrix(D: Any) -> Any:
         )
     if D.shape[0] < 3:
         raise ValueError(
-            f"Found n_samples={D.shape[0]} while a minimum of 3 is required: a graph needs at least three points."
+            f"A graph needs at least three points; distances of shape {D.shape} were given, n_samples={D.shape[0]}: pass "
+            "those of more points."
         )
     check_distances(D.data if sparse.issparse(D) else D)
     own, largest, of_row = D.diagonal(), D.max(), D.max(axis=1)
