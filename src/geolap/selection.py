@@ -207,12 +207,16 @@ class Selection(Plotted, Paged, Carded):
     @property
     def verdict(self) -> Verdict:
         """What the bandwidth may be used for."""
-        found = self.status in (*TURNING, Status.FALLS_APART) and not self.beyond_bound
-        if not found or self.neighborhoods is None:
+        if not self.found or self.neighborhoods is None:
             return Verdict.NOT_FOUND
         if self.status is Status.FALLS_APART or not self.neighborhoods.resolved or self._sees_the_grid:
             return Verdict.NEAREST_NEIGHBORS
         return Verdict.RESOLVED
+
+    @property
+    def found(self) -> bool:
+        """Whether the search ended at a minimum where neighborhoods are local."""
+        return self.status in (*TURNING, Status.FALLS_APART) and not self.beyond_bound
 
     @property
     def beyond_bound(self) -> bool:
@@ -236,10 +240,18 @@ class Selection(Plotted, Paged, Carded):
     @property
     def nearest_text(self) -> Sentence:
         """What a scale of nearest neighbors means for these points."""
-        if self.neighborhoods is not None and self.neighborhoods.most is not None:
+        if self._joins_neighbors:
             return _JOINED
-        few = self.details.get("n_points", np.inf) <= _FEW_POINTS
-        return _OF_FEW if few else Verdict.NEAREST_NEIGHBORS.value
+        return _OF_FEW if self.few else Verdict.NEAREST_NEIGHBORS.value
+
+    @property
+    def few(self) -> bool:
+        """Whether there are so few points that no other graph shows more."""
+        return bool(self.details.get("n_points", np.inf) <= _FEW_POINTS) and not self._joins_neighbors
+
+    @property
+    def _joins_neighbors(self) -> bool:
+        return self.neighborhoods is not None and self.neighborhoods.most is not None
 
     @property
     def _distortion(self) -> float | None:
