@@ -23,7 +23,7 @@ def with_value(value):
     [
         (with_value(np.nan), ValueError, r"Points must be finite; the input contains NaN, first at row 7, column 1: remove"),
         (with_value(-np.inf), ValueError, r"Points must be finite; the input contains inf, first at row 7, column 1"),
-        (GOOD[:2], ValueError, r"n_samples=2 \(shape=\(2, 3\)\) while a minimum of 3 is required"),
+        (GOOD[:2], ValueError, r"three distinct points; points of shape \(2, 3\) were given, n_samples=2: pass more"),
         (
             np.repeat(GOOD[:2], 9, axis=0),
             ValueError,

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.datasets import load_iris
 
 import geolap
 from geolap.calibration import heat_eigenvalues
@@ -166,6 +167,17 @@ def test_a_factor_within_its_error_is_not_used():
         assert (calibration.factor, calibration.told) == (1.0, False)
         assert calibration.standard_error > 0
         assert "varies too much between points" in str(calibration.explain())
+
+
+def test_a_step_across_the_data_tells_no_length():
+    X = load_iris().data
+    fit, raw = (geolap.LaplacianEigenmap(2, 50.0, n_neighbors=None, calibrate=c).fit(X) for c in (True, False))
+    calibration = fit.calibration_
+    assert (calibration.factor, calibration.step, calibration.told) == (1.0, 1.0, False)
+    assert calibration.reach > 0.9
+    assert "cannot tell a length" in str(calibration.explain())
+    assert np.array_equal(fit.eigenvalues_, raw.eigenvalues_)
+    assert geolap.LaplacianEigenmap(2, 0.5).fit(X).calibration_.reach is None
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e5])

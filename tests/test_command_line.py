@@ -138,6 +138,15 @@ def test_rows_that_are_left_out_do_not_count_for_the_scale(run, tmp_path):
     assert run("compare", tmp_path / "x.csv", "--standardize", "--missing", "rows", "-m", "median")[0] == 0
 
 
+def test_notes_come_before_an_error(run, tmp_path):
+    (tmp_path / "x.csv").write_text("name,a,b\np,1,\nq,,2\nr,3,5\n")
+    code, _, err = run("select", tmp_path / "x.csv", "--standardize", "--missing", "rows")
+    assert code == 2
+    *notes, error = err.splitlines()
+    assert "2 of 3 rows with missing values were left out" in notes[-1]
+    assert error.startswith("Error: A scale needs at least three distinct points; points of shape (1, 2) were given")
+
+
 def test_what_is_wrong_with_points_is_said_before_they_are_standardized(run, tmp_path):
     np.save(tmp_path / "x.npy", np.ones((30, 2)))
     code, _, err = run("select", tmp_path / "x.npy", "--standardize")

@@ -113,7 +113,7 @@ def test_tensors_are_taken_everywhere():
         (torch.zeros((5, 2)), r"At least three distinct points are needed; the 5 points given have 1"),
         (torch.zeros(5), r"Points must be a 2-D array"),
         (torch.zeros((5, 2), dtype=torch.complex64), r"Complex data not supported"),
-        (torch.zeros((2, 2)), r"Found n_samples=2"),
+        (torch.zeros((2, 2)), r"n_samples=2"),
     ],
 )
 def test_bad_tensors_are_answered_in_words(X, sentence):

@@ -352,7 +352,7 @@ BASE = cdist(make_sphere(30, random_state=0).data, make_sphere(30, random_state=
         (np.exp(-(BASE**2)), "the largest entries are on the diagonal, as in a similarity matrix"),
         (cdist(np.arange(40.0)[:, None], np.arange(40.0)[:, None]) ** 2, r"triangle inequality.*instead of their squares"),
         (BASE[:, :20], r"as many rows as columns; shape \(30, 20\) was given"),
-        (BASE[:2, :2], "a minimum of 3 is required"),
+        (BASE[:2, :2], "needs at least three points; .* n_samples=2: pass"),
         (BASE.astype(str), "must be a square matrix of numbers"),
         (np.zeros((5, 5)), r"three distinct points|representable|at another place"),
     ],
@@ -382,6 +382,19 @@ def test_a_metric_that_fails_is_named(torus):
         geolap.distortion(sparse.csr_array(torus), 1.0, metric="yule")
     with pytest.raises(ValueError, match="have their own engine; engine='tiled' was given"):
         geolap.distortion(torus, 1.0, metric="manhattan", engine="tiled")
+
+
+def test_places_on_a_globe_are_in_radians():
+    degrees = np.random.default_rng(0).uniform(-60, 60, (40, 2))
+    near_equator, stored = degrees * [0.01, 1.0], sparse.csr_array(degrees)
+    for wrong, place in ((degrees, "latitude"), (near_equator, "longitude"), (stored, "latitude")):
+        with pytest.raises(ValueError, match=rf"a {place} of size [56]\d.* was given: multiply degrees by π/180"):
+            geolap.GraphLaplacian(0.5, metric="haversine").fit(wrong)
+    there = geolap.LaplacianEigenmap(2, 0.5, metric="haversine").fit(np.radians(degrees))
+    with pytest.raises(ValueError, match="multiply degrees"):
+        there.transform(degrees)
+    poles = np.array([[0.5 * np.pi, 2.0 * np.pi], [-0.5 * np.pi, -2.0 * np.pi], [0.0, 0.0], [0.1, 0.2]])
+    assert len(geolap.GraphLaplacian(0.5, metric="haversine").fit(poles).laplacian_) == 4
 
 
 @pytest.mark.slow

@@ -113,6 +113,26 @@ def test_classes_left_among_the_features_are_told(name):
     assert in_shell(found[0]).endswith(f"{said} --labels.")
 
 
+@pytest.mark.parametrize(
+    ("first", "name", "kind"),
+    [
+        (2001, None, "time"),
+        (2001, "wave", "time"),
+        (1, "year", "time"),
+        (1, "Survey_Year", "time"),
+        (1, "yearling", "label"),
+        (1, "kind", "label"),
+        (1, None, "label"),
+    ],
+)
+def test_a_time_is_no_label(first, name, kind):
+    table = np.column_stack([normal(), first + np.arange(400) % 8])
+    (remark,) = (each.of(name and [*"abcd", name]) for each in feature_remarks(table) if each.feature == 4)
+    assert remark.kind == kind
+    assert ("if it holds classes" in remark.text) == (kind == "label")
+    assert in_shell(remark).endswith("unless time is a feature, use --drop." if kind == "time" else "use it as --labels.")
+
+
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_standardizing_hides_neither_row_numbers_nor_classes(ddof):
     X, y = sets.load_iris(return_X_y=True)

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import subprocess
 import sys
 from datetime import date
@@ -471,6 +472,45 @@ def test_rows_or_columns_with_missing_values_are_left_out_if_asked(tmp_path):
     assert table.row_names == ("0", "2")
     assert table.labels.tolist() == ["p", "r"]
     assert read_table(tmp_path / "x.csv", missing="columns").columns == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("a,b\n1,\n,2\n3,5\n", "correct them, or leave them out with --missing rows (every column has some)."),
+        ("a,b\n1,\n2,\n3,\n4,5\n", "correct them, or leave them out with --missing rows or --missing columns."),
+        ("a,b\n1,\n,2\n3,\n", "correct them (every row and every column has some)."),
+        ("a,b\n1,inf\n2,inf\n", "correct them, or leave them out with --missing columns (every row has some)."),
+    ],
+)
+def test_missing_values_are_left_out_only_where_something_remains(text, advice, tmp_path):
+    (tmp_path / "x.csv").write_text(text)
+    for missing in ("error", "rows", "columns"):
+        if f"--missing {missing}" not in advice:
+            with pytest.raises(FileError, match=re.escape(advice)):
+                read_table(tmp_path / "x.csv", missing=missing)
+
+
+@pytest.mark.parametrize(
+    ("first", "others", "header"),
+    [
+        ("country,1960,1961,1962", "{},{}.5,7,3", True),
+        ("country,code,2000,2005,2010,", "{},x,{},1999,3,", True),
+        (",1960,1961,1962", "{},{},2,3", True),
+        ("a,1960,1961,1963", "{},{},2,3", False),  # at no equal steps
+        ("a,1962,1961,1960", "{},{},2,3", False),
+        ("a,1960,1961", "{},{},2", False),  # two may be chance
+        ("a,1960,1961,1962", "{},19{}0,1999,2003", False),  # as all rows are
+        ("a,1,2,3", "{},{},2,3", False),
+    ],
+)
+def test_a_header_may_count_years(first, others, header, tmp_path):
+    (tmp_path / "x.csv").write_text("\n".join([first, *(others.format(f"c{k}", k) for k in range(1, 6)), ""]))
+    table = read_table(tmp_path / "x.csv")
+    assert any("names columns by years" in note for note in table.notes) == header
+    assert len(table.points) == (5 if header else 6)
+    assert not header or table.columns == tuple(name for name in first.split(",") if name.isdecimal())
+    assert len(read_table(tmp_path / "x.csv", header=False).points) == 6
 
 
 def test_a_large_array_stays_in_its_file(tmp_path, monkeypatch):

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import geolap
+from geolap.choices import ENGINES
 from geolap.data.points import Points
 from geolap.datasets import make_torus
+from geolap.engines.cost import selection_cost
 from geolap.runtime import memory
 
 
@@ -30,7 +32,12 @@ def test_more_points_cost_more():
 def test_the_forecast_is_a_sentence():
     text = str(geolap.forecast((1_000_000, 13), engine="dense"))
     assert "TB of memory, more than the" in text
-    assert text.startswith("dense: about ")
+    assert text.startswith("Choosing a bandwidth over all pairs, held in memory, takes about ")
+    for engine in (*ENGINES, "chunked"):
+        if engine != "auto":
+            assert str(selection_cost(engine, 1000, 3)).startswith("Choosing a bandwidth")
+    for graph in ({}, {"n_neighbors": 10}, {"n_landmarks": 100}):
+        assert str(geolap.forecast((20_000, 3), "map", **graph)).startswith("A map ")
 
 
 def test_too_little_memory_is_told_before_anything_is_allocated(monkeypatch):

@@ -240,6 +240,20 @@ def test_two_points_more_than_needed_make_a_report(tmp_path):
     assert write_report(tmp_path / "small.html", X, random_state=0).stat().st_size > 0
 
 
+def test_a_page_says_of_few_points_what_the_selection_says():
+    guess, small = (
+        geolap.select_bandwidth(X, random_state=0)
+        for X in ([[1, 2], [3, 4], [5, 7]], np.random.default_rng(5).normal(size=(12, 3)))
+    )
+    best = "There the geometry implied by the graph agrees best"
+    assert "is no more than a guess" in selection_page(guess)
+    assert best not in selection_page(guess)
+    assert "With so few points no graph shows more." in small.verdict_text
+    assert "with so few points no graph shows more." in selection_page(small)
+    assert "maps and clusters use nearest neighbors" not in selection_page(small)
+    assert best in selection_page(small)
+
+
 @pytest.mark.parametrize(
     ("labels", "categories"),
     [

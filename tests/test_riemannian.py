@@ -117,6 +117,25 @@ def test_sparse_laplacians_stay_sparse():
     assert metric.metric.shape == (20_000, 3, 3)
 
 
+def test_a_flat_map_of_components_is_mended_by_what_is_advised():
+    X = geolap.datasets.make_sphere(150, random_state=0).data
+    parts, alone = np.vstack([X, X + 50.0]), np.vstack([X, [[9.0, 9.0, 9.0]]])
+
+    def metric(data, disconnected="warn"):
+        fit = geolap.LaplacianEigenmap(3, 0.6, n_neighbors=None, disconnected=disconnected).fit(data)
+        return geolap.riemannian_metric(fit.embedding_, fit, intrinsic_dim=2)
+
+    with (
+        pytest.warns(UserWarning, match="2 components"),
+        pytest.raises(ValueError, match=r"of 300 .* 2 components: map each separately, as disconnected='separate' does\."),
+    ):
+        metric(parts)
+    assert np.isfinite(metric(parts, "separate").volume).all()
+    with pytest.raises(ValueError, match=r"at 1 of 151 .* 2 components: remove the 1 in components of 2 or fewer\."):
+        metric(alone, "separate")
+    assert np.isfinite(metric(alone[:-1]).volume).all()
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -127,7 +146,7 @@ def test_sparse_laplacians_stay_sparse():
         (lambda Y, L: (Y, -L), r"must have a negative diagonal, as \(4/ε²\)\(P − I\) has; .*: pass -L"),
         (lambda Y, L: (Y, L + 5 * np.eye(len(L))), r"rows of the Laplacian must sum to zero"),
         (lambda Y, L: (np.where(Y.max() == Y, np.nan, Y), L), r"A map must be a finite array .* finite: False"),
-        (lambda Y, L: (np.column_stack([Y[:, 0], Y[:, 0]]), L), r"must extend in intrinsic_dim=2 directions everywhere"),
+        (lambda Y, L: (np.column_stack([Y[:, 0], Y[:, 0]]), L), r"intrinsic_dim=2 .*: a map that folds needs more"),
     ],
 )
 def test_bad_input_is_answered_in_words(change, sentence, sphere):

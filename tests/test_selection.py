@@ -126,6 +126,15 @@ def test_a_minimum_beyond_the_bound_on_locality_is_not_resolved():
     assert at[0.65].explain().splitlines()[1] == at[0.65].verdict_text
 
 
+def test_lengths_are_not_promised_where_the_metrics_differ():
+    heavy = geolap.select_bandwidth(np.random.default_rng(3).standard_t(2, size=(400, 4)), random_state=0)
+    surface = geolap.select_bandwidth(geolap.datasets.make_sphere(200, random_state=0).data, random_state=0)
+    for found, rough in ((heavy, True), (surface, False)):
+        assert found.trusted
+        assert ("lengths and eigenvalues are rough" in found.verdict_text) == rough
+        assert ("distortion" in {reason.kind for reason in found.reasons}) == rough
+
+
 def test_reasons_are_fields_and_sentences():
     kinds = [reason.kind for reason in replace(SELECTION, neighborhoods=SURFACE, details={"working_dim": 1}).reasons]
     assert kinds == ["neighbors", "dimension", "directions"]

@@ -227,7 +227,8 @@ def test_sparse_kernels_classify_like_the_dense_one():
         ),
         (np.array([1, "two"] * 60, dtype=object), r"Labels must be all words or all numbers; both were given"),
         (np.ma.masked_equal(np.arange(120) % 3, 0), r"y must be complete; a masked array was given: fill it with -1"),
-        (np.zeros((120, 2)), r"y must have one dimension, one entry for each point; shape \(120, 2\) was given"),
+        (np.zeros((120, 2)), r"one entry for each point; shape \(120, 2\) was given: fit one column at a time"),
+        (np.zeros((1, 120)), r"one entry for each point; shape \(1, 120\) was given: pass y.ravel\(\)"),
     ],
 )
 def test_bad_labels_are_answered_in_words(y, sentence):

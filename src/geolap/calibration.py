@@ -55,6 +55,8 @@ class Calibration:
         Share of them that see d directions in only one step.
     rates : ndarray (t,)
         (2/dε²)(m(t) − m(t − 1)) for t = 1, 2, …
+    reach : float or None
+        Share of all points that one step reaches, where that is too many to tell a length.
     """
 
     factor: float
@@ -64,6 +66,7 @@ class Calibration:
     share: float
     share_near: float
     rates: np.ndarray = field(repr=False)
+    reach: float | None = None
 
     @property
     def told(self) -> bool:
@@ -81,6 +84,12 @@ class Calibration:
             return Sentence(
                 "The calibration factor varies too much between points to be estimated (too few points, or distant "
                 "outliers); eigenvalues are left uncalibrated."
+            )
+        if self.reach is not None:
+            return Sentence(
+                "One step of a walk on the graph reaches {reach:.0%} of the points, so it cannot tell a length; eigenvalues "
+                "are left uncalibrated: use a smaller {bandwidth}.",
+                reach=self.reach,
             )
         if not self.told:
             return Sentence(

@@ -4,15 +4,22 @@ What a message says is decided where it is raised; how a parameter is written, `
 is read.  A `Sentence` is a string with the names of Python, and remembers what it was made from.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-__all__ = ["Documented", "Remark", "Sentence", "listed", "python_name", "refusal", "warn_caller"]
+__all__ = ["TIME", "Documented", "Remark", "Sentence", "listed", "python_name", "refusal", "warn_caller"]
 
 _LISTED, _LONGEST = 8, 60  # how many names a sentence lists, and how long
+# What is said of a feature of few values that are years, or whose name says that it is time.
+TIME = (
+    "Feature {feature} takes only {values} equally spaced values and seems to be a time: unless time is a feature, use "
+    "{drop|the other columns}."
+)
+_NAMED_AS_TIME = re.compile(r"(?<![a-z])(year|yr|date|month|day|time)s?(?![a-z])")
 # Whose frames a warning does not point to: those between what warns and the line that called for it.
 _BETWEEN = ("geolap", "sklearn")
 
@@ -94,10 +101,16 @@ class Remark:
     step: float | None = None
 
     def of(self, columns: Sequence[str] | None) -> "Remark":
-        """The same with the name of its column, if it is about a feature and columns have names."""
+        """The same with the name of its column, if it is about a feature and columns have names.
+
+        What looks like classes is no label where the name says that it is time.
+        """
         if self.feature is None or not columns:
             return self
-        named = {**self.text.values, "feature": repr(columns[self.feature])}
+        name = columns[self.feature]
+        named = {**self.text.values, "feature": repr(name)}
+        if self.kind == "label" and _NAMED_AS_TIME.search(name.lower()):
+            return replace(self, kind="time", text=Sentence(TIME, **named))
         return replace(self, text=Sentence(self.text.template, **named))
 
 

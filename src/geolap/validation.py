@@ -236,7 +236,8 @@ def _column(y: Any, n_points: int) -> np.ndarray:
         )
         y = y.ravel()
     if y.ndim != 1:
-        raise ValueError(f"y must have one dimension, one entry for each point; shape {y.shape} was given: pass y.ravel().")
+        advice = "pass y.ravel()" if y.size == n_points else "fit one column at a time, such as y[:, 0]"
+        raise ValueError(f"y must have one dimension, one entry for each point; shape {y.shape} was given: {advice}.")
     if len(y) != n_points:
         raise ValueError(f"y must have one entry for each of the {n_points} points; {len(y)} were given: match them.")
     return y

@@ -135,10 +135,13 @@ def read_points(
         )
     classes = selecting is None or selecting.method == "cv"
     table = read_table(file, labels=labels, classes=classes, max_bytes=most, **given)
-    table = _standardized(table) if standardize else table
     run.columns = table.columns
-    for text in table.notes:
+    for text in table.notes:  # before anything else may be wrong
         run.note(text)
+    if standardize:
+        table, notes = _standardized(table)
+        for text in notes:
+            run.note(text)
     run.begin(run.command)
     return replace(table, code=_code(file, reading, labels))
 
@@ -235,8 +238,8 @@ def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> N
         run.note(f"{', '.join(long)} visit all pairs of {n_points} points, which is slow: choose rules with -m.")
 
 
-def _standardized(table: "Table") -> "Table":
-    """The table with each feature at mean 0 and standard deviation 1; one that does not vary is 0."""
+def _standardized(table: "Table") -> tuple["Table", list[str]]:
+    """The table with each feature at mean 0 and standard deviation 1, one that does not vary at 0; and notes about that."""
     import numpy as np
     from sklearn.preprocessing import StandardScaler
 
@@ -256,7 +259,7 @@ def _standardized(table: "Table") -> "Table":
     if len(constant):
         names = constant if table.columns is None else [table.columns[feature] for feature in constant]
         notes.append(f"{'Features' if len(constant) > 1 else 'Feature'} without variance, now 0: {listed(names)}.")
-    return replace(table, points=X, notes=(*table.notes, *notes))
+    return replace(table, points=X, notes=(*table.notes, *notes)), notes
 
 
 def _signs(reading: Reading) -> dict[str, str | None]:

@@ -59,6 +59,8 @@ _HELD, _SOME_ROWS = 2**22, 200
 _ROUNDING = 1e-12
 # The square of a distance, over those of the rows' lengths, below which sparse rows count as equal: it is rounding.
 _SAME = 1e-14
+# A pole and the full circle, rounded up.
+_ROUNDED_PLACE = 1.0 + 1e-6
 # Powers of two beyond which squares may be lost.
 _FAR_FROM_ONE = 300
 # A distance from a point to itself, as a share of the largest, that is rounding: nearest-neighbor searches leave such.
@@ -457,6 +459,9 @@ def _squares(A: Any) -> np.ndarray:
 
 
 def _called(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarray:
+    if metric == "haversine" and A.shape[1] == 2:
+        _check_radians(A)
+        _check_radians(A if B is None else B)
     if isinstance(metric, str) and metric in PAIRWISE_BOOLEAN_FUNCTIONS:  # scikit-learn would warn whenever it does the same
         A, B = (None if side is None else side.astype(bool) for side in (A, B))
     try:
@@ -469,6 +474,17 @@ def _called(A: Any, B: Any, metric: Metric, params: dict[str, Any]) -> np.ndarra
         ) from error
     check_distances(D)
     return np.asarray(D, dtype=float)
+
+
+def _check_radians(X: Any) -> None:
+    """Refuse places on a globe that are given in degrees, or with the longitude first."""
+    for column, (place, most) in enumerate((("latitude", 0.5 * np.pi), ("longitude", 2.0 * np.pi))):
+        largest = np.abs(X[:, [column]]).max()
+        if largest > _ROUNDED_PLACE * most:
+            raise ValueError(
+                "Haversine distance takes latitudes within ±π/2 and longitudes within ±2π, in radians and in this order; a "
+                f"{place} of size {largest:.4g} was given: multiply degrees by π/180, as np.radians does."
+            )
 
 
 def _name(metric: Metric) -> str:
@@ -546,7 +562,8 @@ def _checked_matrix(D: Any) -> Any:
         )
     if D.shape[0] < 3:
         raise ValueError(
-            f"Found n_samples={D.shape[0]} while a minimum of 3 is required: a graph needs at least three points."
+            f"A graph needs at least three points; distances of shape {D.shape} were given, n_samples={D.shape[0]}: pass "
+            "those of more points."
         )
     check_distances(D.data if sparse.issparse(D) else D)
     own, largest, of_row = D.diagonal(), D.max(), D.max(axis=1)

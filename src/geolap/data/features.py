@@ -3,7 +3,7 @@
 One look at the points as they were given, on no more rows and entries than a moment allows:
 
 * one feature has nearly all of the variance, so its unit decides every distance;
-* a column counts the rows, or holds classes, or dates written as numbers;
+* a column counts the rows, or holds classes, years, or dates written as numbers;
 * one value, such as −999, is repeated far from all others, as codes for missing values are;
 * all values lie on a coarse grid, or many rows are copies;
 * the table is a matrix of distances.
@@ -13,7 +13,7 @@ Nothing is changed, and nothing is known for certain: whoever knows the data dec
 
 import numpy as np
 
-from ..sentences import Remark, Sentence
+from ..sentences import TIME, Remark, Sentence
 from .points import spread_rows
 
 __all__ = ["feature_remarks"]
@@ -35,7 +35,7 @@ _CODES = np.array([*_NINES, 1e20, 1e30, 3.4e38, np.finfo(np.float32).max, 9.9692
 # rare: it must be held more often, and farther.
 _CODED, _CODED_SHARE, _FAR = 2, 0.001, 0.5
 _NINE, _NINE_CODED, _NINE_FAR = 9.0, 5, 1.0
-# Years of dates that are written as numbers.
+# Years, also those of dates that are written as numbers.
 _YEARS = 1900, 2100
 # Most rows of a matrix that is asked whether it holds distances.
 _MOST_SQUARE = 5000
@@ -45,6 +45,7 @@ _TEXTS = {
     "use {drop|the other columns}.",
     "label": "Feature {feature} takes only {values} equally spaced values, while most other features take more: if it holds "
     "classes, use it as {labels|y}.",
+    "time": TIME,
     "date": "Feature {feature} looks like dates written as numbers, so its differences are not durations: use days since a "
     "start date instead, or {drop|the other columns}.",
     "missing_code": "Feature {feature} contains {value} {times}, far from all its other values{others}: if it is a code for "
@@ -75,7 +76,7 @@ def feature_remarks(X: np.ndarray) -> tuple[Remark, ...]:
         counts = columns.that_count_rows()
         label = columns.label()
         remarks = [columns.remark("index", feature) for feature in counts]
-        remarks += [] if label is None else [columns.remark("label", label, values=len(columns.values(label)))]
+        remarks += [] if label is None else [columns.about_label(label)]
         remarks += [columns.remark("date", feature) for feature in columns.dates() if feature not in (*counts, label)]
         codes = columns.missing_codes()
         remarks += [_missing_code(columns, codes, n)] if codes else []
@@ -130,6 +131,12 @@ class _Columns:
         else:
             close = np.ptp(np.diff(values)) < _ROUNDING
         return int(possible[0]) if close and len(values) <= min(_CLASSES, len(self.some) / _ROWS_EACH) else None
+
+    def about_label(self, feature: int) -> Remark:
+        """What is said of a column that may hold classes, or years."""
+        first, last = _YEARS
+        years = self.whole[feature] and first <= self.low[feature] and self.high[feature] <= last
+        return self.remark("time" if years else "label", feature, values=len(self.values(feature)))
 
     def remark(self, kind: str, feature: int, **values: object) -> Remark:
         """A remark on one column."""

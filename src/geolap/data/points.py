@@ -254,8 +254,8 @@ def check_shape(A: Any, least: int) -> None:
             f"Found array with 0 feature(s) (shape={A.shape}) while a minimum of 1 is required: pass at least one column."
         )
     if A.shape[0] < least:
-        why = "a scale needs at least three distinct points; pass more rows." if least == 3 else "pass at least one row."
-        raise ValueError(f"Found n_samples={A.shape[0]} (shape={A.shape}) while a minimum of {least} is required: {why}")
+        needed = "A scale needs at least three distinct points" if least == 3 else "At least one point is needed"
+        raise ValueError(f"{needed}; points of shape {A.shape} were given, n_samples={A.shape[0]}: pass more rows.")
 
 
 def _check_finite(A: np.ndarray) -> None:

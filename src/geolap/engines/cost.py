@@ -40,6 +40,18 @@ UNTHINNED_ENTRIES = 3 * 10**7
 # Points within reach of one at ε̂, as a share of all and at most, and edges of a point where pairs are thinned.
 _SHARE_WITHIN_REACH, _WITHIN_REACH, _EDGES = 0.1, 5000, 80.0
 
+# What an engine or a graph does, in words.
+_WORDS = {
+    "dense": "Choosing a bandwidth over all pairs, held in memory,",
+    "tiled": "Choosing a bandwidth over all pairs",
+    "device": "Choosing a bandwidth over all pairs on the device",
+    "cells": "Choosing a bandwidth, with estimates for points far away,",
+    "chunked": "Choosing a bandwidth, chunk by chunk,",
+    "pairs within reach": "A map that joins the pairs within reach",
+    "landmarks": "A map on landmarks",
+    "nearest neighbors": "A map that joins nearest neighbors",
+}
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -69,7 +81,7 @@ class Cost:
 
     def __str__(self) -> str:
         enough = "" if self.fits else f", more than the {in_words(self.available)} available"
-        return f"{self.engine}: about {_duration(self.seconds)} and {in_words(self.memory)} of memory{enough}"
+        return f"{_WORDS[self.engine]} takes about {_duration(self.seconds)} and {in_words(self.memory)} of memory{enough}"
 
 
 def selection_cost(engine: str, n: int, r: int, *, n_jobs: int = 1) -> Cost:

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,6 +37,9 @@ from ..validation import check_number
 from .base import GraphEstimator
 
 __all__ = ["RiemannianMetric", "dual_metric_of_map", "riemannian_metric"]
+
+# An entry of L below this share of the largest joins nothing: it is rounding.
+_NO_EDGE = 1e-14
 
 
 @dataclass(frozen=True)
@@ -231,11 +234,8 @@ def riemannian_metric(embedding: Any, laplacian: Any, intrinsic_dim: int | None 
     values, vectors = _leading(H, d)
     flat = values[:, -1] <= 1e-12 * np.maximum(values[:, 0], np.finfo(float).tiny)
     if flat.any():
-        raise ValueError(
-            f"The map must extend in intrinsic_dim={d} directions everywhere; at {flat.sum()} of {n} points it does not "
-            f"(the first is {np.flatnonzero(flat)[0]}): points without neighbors must be removed, and a map that folds "
-            "needs more coordinates or a smaller intrinsic_dim."
-        )
+        first = f"at {flat.sum()} of {n} points it does not (the first is {flat.argmax()})"
+        raise ValueError(f"The map must extend in intrinsic_dim={d} directions everywhere; {first}{_cure_of(flat, L, d)}.")
     return RiemannianMetric(
         embedding=Y,
         dual=H,
@@ -259,6 +259,19 @@ def dual_metric_of_map(Y: np.ndarray, L: Matrix) -> np.ndarray:
     H = np.empty((len(Y), s, s))
     H[:, a, b] = H[:, b, a] = upper
     return H
+
+
+def _cure_of(flat: np.ndarray, L: Matrix, d: int) -> str:
+    """Why a map may be flat at some of the points, and what to do."""
+    joined = sparse.csr_array(abs(L) > _NO_EDGE * abs(L.diagonal()).max())
+    n, component = connected_components(joined, directed=False)
+    if n == 1:
+        return ": a map that folds needs more coordinates or a smaller intrinsic_dim"
+    sizes = np.bincount(component)
+    small = (sizes <= d)[component]
+    cures = ["map each separately, as disconnected='separate' does"] if (flat & ~small).any() else []
+    cures += [f"remove the {small.sum()} in components of {d} or fewer"] if small.any() else []
+    return f", in a graph of {n} components: {' and '.join(cures)}"
 
 
 def _leading(H: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:

@@ -133,12 +133,10 @@ def table_of(frame: Frame, source: Source) -> Table:
     if nothing and np.isin(points, nothing).any():
         points = np.where(np.isin(points, nothing), np.nan, points)
     if points.dtype.kind == "f" and not isinstance(points, np.memmap) and not (finite := np.isfinite(points)).all():
-        good = finite.all(axis=int(source.missing != "columns"))
-        if source.missing == "error" or not good.any():
-            which = f"{listed(compress(features, ~finite.all(axis=0)))}, first in row {finite.all(axis=1).argmin() + 1}"
-            found = f"{name} has missing or infinite values ({(~finite).sum()}) in {which}"
-            advice = "correct them, or leave them out with --missing rows or --missing columns"
-            raise FileError(f"Points must be complete and finite; {found}: {advice}.")
+        complete = {"rows": finite.all(axis=1), "columns": finite.all(axis=0)}
+        good = complete.get(source.missing, np.zeros(0, bool))
+        if not good.any():
+            raise _incomplete(name, [*features], finite, complete)
         notes.append(f"{(~good).sum()} of {len(good)} {source.missing} with missing values were left out.")
         if source.missing == "columns":
             points, features = points[:, good], dict(compress(features.items(), good))
@@ -148,6 +146,16 @@ def table_of(frame: Frame, source: Source) -> Table:
     columns = None if block is not None and frame.names is None else tuple(features)
     named_rows = None if row_names is None else tuple(str(_word(value)) for value in row_names)
     return Table(points, columns, named_rows, labels, tuple(notes), name, str(source.format), frame.array, weights)
+
+
+def _incomplete(name: str, features: list[str], finite: np.ndarray, complete: dict[str, np.ndarray]) -> FileError:
+    """The sentence about missing values, which advises to leave out rows or columns where others remain."""
+    which = f"{listed(compress(features, ~complete['columns']))}, first in row {complete['rows'].argmin() + 1}"
+    found = f"{name} has missing or infinite values ({(~finite).sum()}) in {which}"
+    ways = " or ".join(f"--missing {way}" for way, kept in complete.items() if kept.any())
+    everywhere = " and ".join(f"every {way[:-1]}" for way, kept in complete.items() if not kept.any())
+    advice = "correct them" + (f", or leave them out with {ways}" if ways else "")
+    return FileError(f"Points must be complete and finite; {found}: {advice}{everywhere and f' ({everywhere} has some)'}.")
 
 
 def _transposed(frame: Frame) -> Frame:

@@ -10,6 +10,7 @@ import io
 import re
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from ..runtime.libraries import needed
@@ -23,6 +24,8 @@ __all__ = ["read_text", "read_xlsx"]
 _GUESSED, _HELD = 50, 3
 _SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars", " ": "spaces"}  # in order of belief
 _COMMA_NUMBER = re.compile(r"[+-]?(?![1-9]\d{0,2},\d{3}$)\d*,\d+([eE][+-]?\d+)?")  # which 1,234 may not be
+_YEAR = re.compile(r"(1[5-9]|20|21)\d\d")
+_FEWEST_YEARS = 3
 _POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
 
@@ -149,7 +152,7 @@ def _guessed_separator(lines: list[str]) -> str:
 def _has_header(rows: list[list[str]], notes: list[str]) -> bool:
     """Whether the first row names the columns.
 
-    It does if none of its cells is a number, if a column is a number everywhere else, or if it counts 0, 1, 2, …
+    It does if none of its cells is a number, if a column is a number everywhere else, or if it counts 0, 1, 2, … or years.
     """
     first, body = [cell for cell in rows[0] if cell], zip(*rows[1:], strict=False)
     if len(first) > 2 and len(rows[0]) - len(first) <= 1 and first == list(map(str, range(len(first)))):
@@ -159,6 +162,20 @@ def _has_header(rows: list[list[str]], notes: list[str]) -> bool:
         return True
     if any(_is_word(cell) and not any(map(_is_word, column)) for cell, column in zip(rows[0], body, strict=False)):
         return True
+    if _counts_years(rows):
+        notes.append("The first line names columns by years and was read as a header (--no-header if it is data).")
+        return True
     if any(map(_is_word, first)):
         notes.append("The first line was read as data (--header if it names the columns).")
     return False
+
+
+def _counts_years(rows: list[list[str]]) -> bool:
+    """Whether all numbers in the first row are years at equal steps, and no other row has years in these columns alone."""
+    columns = [k for k, cell in enumerate(rows[0]) if cell and not _is_word(cell)]
+    years = [int(rows[0][k]) for k in columns if _YEAR.fullmatch(rows[0][k])]
+    if len(columns) < _FEWEST_YEARS or len(years) < len(columns):
+        return False
+    steps = {later - earlier for earlier, later in pairwise(years)}
+    alike = any(all(k < len(row) and _YEAR.fullmatch(row[k]) for k in columns) for row in rows[1:])
+    return len(steps) == 1 and min(steps) > 0 and not alike

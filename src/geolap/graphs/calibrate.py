@@ -38,7 +38,7 @@ _STEPS_FOR_UNEVEN = 8
 # Directions stand out if this share of the points agrees on their number after some steps, and most points after others.
 _AGREED, _MAJORITY = 0.8, 0.5
 _MOST_DIRECTIONS = 10
-# A walk that has reached more than this share of all points says nothing about what is near.
+# A walk that has reached more than this share of all points says nothing about what is near, nor how far a step goes.
 _LOCAL = 0.4
 # Coordinates found from distances are off by 1e-8 of the data's size, and squares of steps by this.
 _SAME_PLACE = 1e-15
@@ -103,11 +103,13 @@ def _measured(walk: Walk, joined: np.ndarray, multiplicity: np.ndarray | None, n
                 factor, error = _extrapolated(rates)
     if not error <= _MOST_ERROR * factor:
         return _untold(share, error)
+    if (reach := walk.held(rows[0])) > _LOCAL:
+        return _untold(share, reach=reach)
     return Calibration(factor, error, step, seen, share, near, rates.mean(axis=0))
 
 
-def _untold(share: float, error: float = float("nan")) -> Calibration:
-    return Calibration(1.0, error, 1.0, None, share, 0.0, np.zeros(0))
+def _untold(share: float, error: float = float("nan"), reach: float | None = None) -> Calibration:
+    return Calibration(1.0, error, 1.0, None, share, 0.0, np.zeros(0), reach)
 
 
 @contextmanager

@@ -65,6 +65,7 @@ _ADVICE = {
 }
 _TOO_WIDE = Advice("", " is the scale of the whole data set: {}.", *_ASK_GEOMETRY)
 _FOR_LABELS = Advice(_USE, " for kernels and labels of {}; maps and clusters use nearest neighbors.", *_EVERY_RULE)
+_OF_FEW = Advice(_USE, " for kernels and labels of {}: with so few points no graph shows more.", *_EVERY_RULE)
 
 
 def advice_for(selection: Selection) -> Advice:
@@ -72,7 +73,7 @@ def advice_for(selection: Selection) -> Advice:
     if selection.beyond_bound:
         return _TOO_WIDE
     if selection.verdict is Verdict.NEAREST_NEIGHBORS and selection.status is not Status.FALLS_APART:
-        return _FOR_LABELS
+        return _OF_FEW if selection.few else _FOR_LABELS
     advice = _ADVICE[selection.status]
     if selection.status is Status.FLAT and selection.details.get("everyone", False):
         return Advice(advice.before, advice.after, *_EVERY_RULE)  # there are no more points to ask

@@ -94,15 +94,16 @@ def _what(content: ReportContent) -> str:
 def _head(content: ReportContent) -> str:
     selection = content.selection
     before, number, after = map(escape, content.answer)
-    lead = (
-        "There the geometry implied by the graph agrees best with the one in which the data was measured."
-        if selection.by_consistency
-        else f"Chosen by the rule {escape(selection.method)}."
-    )
+    if not selection.by_consistency:
+        lead = f"Chosen by the rule {escape(selection.method)}. "
+    elif selection.found:
+        lead = "There the geometry implied by the graph agrees best with the one in which the data was measured. "
+    else:
+        lead = ""
     cells = "".join(f"<div><dt>{escape(term)}</dt><dd>{escape(value)}</dd></div>" for term, value in content.facts)
     return (
         f'<h1>{before}<span class="number">{number}</span>{after}</h1>\n'
-        f'<p class="lead">{lead} A bandwidth is a length, in the unit of the data, for exp(−d²/ε²).</p>\n'
+        f'<p class="lead">{lead}A bandwidth is a length, in the unit of the data, for exp(−d²/ε²).</p>\n'
         f'<p class="status">{escape(str(selection.status_text))}</p>\n<dl class="facts">{cells}</dl>'
     )
 
