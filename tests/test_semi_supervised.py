@@ -266,6 +266,19 @@ def test_regressor_finds_smooth_functions():
         geolap.LaplacianRegressor("cv").fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:Every component of the graph:UserWarning", "ignore:New points should have:UserWarning")
+@pytest.mark.parametrize("params", [{}, {"n_neighbors": None}, {"n_neighbors": 10}], ids=str)
+def test_numbers_stay_within_the_range_of_the_known_ones(params):
+    rng = np.random.default_rng(3)
+    X = rng.standard_t(2, size=(400, 4))  # outliers that no label is near
+    known, y = rng.permutation(400)[:40], np.full(400, np.nan)
+    y[known] = np.tanh(X[known, 0])
+    model = geolap.LaplacianRegressor(random_state=0, **params).fit(X, y)
+    for found in (model.transduction_, model.predict(2.0 * X)):
+        assert found.min() >= y[known].min() - 1e-12
+        assert found.max() <= y[known].max() + 1e-12
+
+
 @pytest.mark.parametrize(
     ("y", "sentence"),
     [
