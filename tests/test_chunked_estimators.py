@@ -1,5 +1,7 @@
 """Maps, labels and clusters of dask arrays: landmarks carry the graph, points stay on the workers, answers are lazy."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
@@ -146,6 +148,16 @@ def test_a_large_file_is_mapped_in_chunks(here, tmp_path, monkeypatch):
     plain = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(TORUS)
     np.testing.assert_allclose(found.embedding_.compute(), plain.embedding_, atol=1e-9)
     assert is_chunked(found.transform(points))
+
+
+def test_what_was_fitted_on_a_large_file_can_be_pickled(here, tmp_path, monkeypatch):
+    monkeypatch.setattr("geolap.data.points._LARGE_FILE", 10_000)
+    monkeypatch.setattr("geolap.data.points._CHUNK", 20_000)
+    for order in ("C", "F"):
+        np.save(tmp_path / "points.npy", np.asarray(TORUS, order=order))
+        model = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(np.load(tmp_path / "points.npy", mmap_mode="r"))
+        copy = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(copy.embedding_.compute(), model.embedding_.compute())
 
 
 def test_the_shell_maps_a_large_file(here, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ Points on a GPU (a torch tensor or a CuPy array) and dask arrays stay where they
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from mmap import mmap
 from typing import Any, Self, TypeAlias
@@ -312,13 +313,16 @@ def _chunks_of_file(X: np.memmap) -> Any:
     if not isinstance(X.base, mmap):  # part of a map
         return da.from_array(X, chunks=(rows, X.shape[1]), name=False)
 
-    def read(block_info: Any = None) -> np.ndarray:
-        (first, last), _ = block_info[None]["array-location"]
-        return np.array(np.memmap(file, dtype, "r", offset, shape, "F" if fortran else "C")[first:last])
-
-    file, dtype, offset, shape, fortran = str(X.filename), X.dtype, int(X.offset), X.shape, X.flags.fnc
+    read = partial(_rows_of_file, str(X.filename), X.dtype, int(X.offset), X.shape, "F" if X.flags.fnc else "C")
     chunks = da.core.normalize_chunks((rows, X.shape[1]), X.shape)
-    return da.map_blocks(read, chunks=chunks, dtype=dtype, meta=np.empty((0, 0), dtype))
+    return da.map_blocks(read, chunks=chunks, dtype=X.dtype, meta=np.empty((0, 0), X.dtype))
+
+
+def _rows_of_file(
+    file: str, dtype: np.dtype, offset: int, shape: tuple[int, int], order: Any, block_info: Any = None
+) -> np.ndarray:
+    (first, last), _ = block_info[None]["array-location"]
+    return np.array(np.memmap(file, dtype, "r", offset, shape, order)[first:last])
 
 
 def _checked_chunks(X: Any, least: int) -> Any:
