@@ -117,6 +117,20 @@ def test_faults_are_sentences(torus):
         geolap.GeometricConsistency(n_neighbors=10).fit(X)
 
 
+def test_masked_chunks_are_refused_like_masked_arrays(torus):
+    masked = da.ma.masked_greater(da.from_array(torus, chunks=(700, 3)), 1.0)
+    for call in (
+        geolap.GeometricConsistency().fit,
+        geolap.MedianDistance().fit,
+        geolap.MedianDistance().fit(torus[:100]).transform,
+        lambda X: geolap.distortion(X, [0.5]),
+        lambda X: geolap.distortion(X, [0.5], metric="precomputed"),
+    ):
+        with pytest.raises(ValueError, match="Points must be complete; a masked array was given: fill them in"):
+            call(masked)
+    assert geolap.distortion(da.ma.filled(masked, 1.0), [0.5], n_sample=20).mean > 0
+
+
 @pytest.mark.slow
 def test_input_stays_lazy_and_results_repeat(torus):
     X = da.from_array(torus[:1200], chunks=(500, 3))

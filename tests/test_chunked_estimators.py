@@ -138,6 +138,16 @@ def test_faults_are_sentences(here):
         geolap.LaplacianClustering(metric="precomputed").fit(chunks())
 
 
+def test_masked_chunks_are_refused(here):
+    masked = da.ma.masked_greater(chunks(), 1.0)
+    model = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(TORUS)
+    for call in (model.transform, model.fit, geolap.LaplacianClustering(2, 0.7).fit, geolap.GraphLaplacian(0.7).fit):
+        with pytest.raises(ValueError, match="Points must be complete; a masked array was given"):
+            call(masked)
+    with pytest.raises(ValueError, match="y must be complete; a masked array was given"):
+        geolap.LaplacianClassifier(0.7).fit(chunks(), da.ma.masked_equal(da.from_array(CLASSES, chunks=700), 1))
+
+
 def test_a_large_file_is_mapped_in_chunks(here, tmp_path, monkeypatch):
     monkeypatch.setattr("geolap.data.points._LARGE_FILE", 10_000)
     monkeypatch.setattr("geolap.data.points._CHUNK", 20_000)

@@ -22,18 +22,21 @@ from scipy.spatial.distance import cdist
 from ..runtime.caching import cached_property
 from ..runtime.tasks import computed
 from ..runtime.threads import one_blas_thread
+from ..sentences import refusal
 from .multiplicity import checked_multiplicity, total_of, weights_at
 
 __all__ = [
     "Points",
     "PointsLike",
     "as_points",
+    "check_complete",
     "check_shape",
     "chunks_of",
     "host_array",
     "in_unit",
     "in_unit_box",
     "is_chunked",
+    "is_masked",
     "is_on_gpu",
     "least_of_rows",
     "median_of_some",
@@ -70,6 +73,7 @@ class Points:
         """
         if isinstance(X, Points):
             return X
+        check_complete(X)
         if on_device(X):
             if keep_device:
                 return cls(_checked_tensor(X, least))
@@ -87,6 +91,8 @@ class Points:
 
     def weighted(self, sample_weight: Any) -> Self:
         """The points with these weights."""
+        if is_masked(sample_weight):
+            raise refusal("{sample_weight} must be complete; a masked array was given: leave out such points.")
         return replace(self, multiplicity=checked_multiplicity(sample_weight, len(self)), engines={})
 
     @property
@@ -206,11 +212,6 @@ def _checked_array(X: Any, least: int) -> np.ndarray:
             f"Points must be a dense array here; a sparse matrix of shape {X.shape} was given: call X.toarray() if that "
             "fits in memory, or reduce it first, for instance with TruncatedSVD."
         )
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise ValueError(
-            f"Points must be complete; a masked array with {np.ma.count_masked(X)} masked entries was given: fill them in, "
-            "or leave out their rows."
-        )
     try:
         A = np.asarray(X)
     except ValueError as error:
@@ -241,6 +242,22 @@ def _as_numbers(A: np.ndarray, X: Any) -> np.ndarray:
             f"Points must be numbers; an array of dtype {A.dtype} was given ({error}): keep the numeric columns, and encode "
             "the others if they matter."
         ) from None
+
+
+def is_masked(X: Any) -> bool:
+    """Whether a mask hides some of the entries; of a dask array, whether it may."""
+    if is_chunked(X):
+        return isinstance(X._meta, np.ma.MaskedArray)
+    return isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X)
+
+
+def check_complete(X: Any) -> None:
+    """Refuse masks, which would be dropped."""
+    if is_masked(X):
+        how_many = "" if is_chunked(X) else f" with {np.ma.count_masked(X)} masked entries"
+        raise ValueError(
+            f"Points must be complete; a masked array{how_many} was given: fill them in, or leave out their rows."
+        )
 
 
 def check_shape(A: Any, least: int) -> None:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..calibration import Calibration
 from ..choices import WITH_COORDINATES
 from ..data.distances import Distances, Metric, check_distances, checked_metric, points_of
-from ..data.points import Points, chunks_of, is_chunked, on_device
+from ..data.points import Points, check_complete, chunks_of, is_chunked, on_device
 from ..graphs.build import BuiltGraph, build_graph, landmark_graph
 from ..graphs.calibrate import calibrated
 from ..graphs.extension import Extension, extend
@@ -343,6 +343,7 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
             points = points_of(X, self.metric, least=1, keep_device=on_device(X))
             new = points.given if isinstance(points, Distances) or on_device(self._built.points) else points.host
         else:
+            check_complete(X)
             new = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X, dtype=float)
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
