@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_moons
 
@@ -141,11 +142,27 @@ def test_faults_are_sentences(here):
 def test_masked_chunks_are_refused(here):
     masked = da.ma.masked_greater(chunks(), 1.0)
     model = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(TORUS)
-    for call in (model.transform, model.fit, geolap.LaplacianClustering(2, 0.7).fit, geolap.GraphLaplacian(0.7).fit):
+    for call in (model.transform, model.fit, geolap.LaplacianClustering(2, 0.7).fit):
         with pytest.raises(ValueError, match="Points must be complete; a masked array was given"):
             call(masked)
     with pytest.raises(ValueError, match="y must be complete; a masked array was given"):
         geolap.LaplacianClassifier(0.7).fit(chunks(), da.ma.masked_equal(da.from_array(CLASSES, chunks=700), 1))
+
+
+def test_a_data_frame_of_dask_is_not_loaded(here):
+    dataframe = pytest.importorskip("dask.dataframe")
+    X = dataframe.from_pandas(pd.DataFrame(TORUS, columns=["a", "b", "c"]), npartitions=3)
+    model = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(X.to_dask_array(lengths=True))
+    assert is_chunked(model.embedding_)
+    for call in (model.fit, model.transform, geolap.MedianDistance().fit, geolap.forecast):
+        with pytest.raises(TypeError, match=r"a dask DataFrame was given: pass X.to_dask_array\(lengths=True\)"):
+            call(X)
+
+
+def test_a_laplacian_of_all_points_is_not_built_from_chunks(here):
+    for params in ({}, {"n_neighbors": 5}):
+        with pytest.raises(ValueError, match=r"which must be in memory; a dask array was given: pass X.compute\(\)"):
+            geolap.GraphLaplacian(0.7, **params).fit(chunks())
 
 
 def test_a_large_file_is_mapped_in_chunks(here, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .data.points import Points, chunks_of
+from .data.points import Points, check_complete, chunks_of
 from .engines import CellsEngine, Cost, engine_for, make_engine
 from .engines.cost import map_cost, selection_cost
 from .graphs.build import MOST_LANDMARKS
@@ -81,6 +81,7 @@ def forecast(
     >>> geolap.forecast((1_000_000, 13), "map").memory < 12e9
     True
     """
+    check_complete(X)
     shape = np.shape(X)
     if not hasattr(X, "shape"):
         X = SimpleNamespace(shape=tuple(X) if shape == (2,) else shape)

@@ -252,7 +252,12 @@ def is_masked(X: Any) -> bool:
 
 
 def check_complete(X: Any) -> None:
-    """Refuse masks, which would be dropped."""
+    """Refuse masks, which would be dropped, and data frames of dask, which would be loaded."""
+    if type(X).__module__.startswith("dask.dataframe"):
+        raise TypeError(
+            "Points must be an array, or a data frame in memory; a dask DataFrame was given: pass "
+            "X.to_dask_array(lengths=True), or X.compute() if that fits in memory."
+        )
     if is_masked(X):
         how_many = "" if is_chunked(X) else f" with {np.ma.count_masked(X)} masked entries"
         raise ValueError(
