@@ -127,6 +127,8 @@ def test_faults_are_sentences(here):
     model.fit(chunks())
     with pytest.raises(ValueError, match="must be finite; rows 700 to 1399 contain NaN or inf"):
         model.transform(chunks(wrong)).compute()
+    with pytest.raises(ValueError, match="must be finite; rows 0 to 699 contain NaN or inf"):
+        geolap.LaplacianClustering(2, 0.7, n_landmarks=300).fit(chunks(np.where(np.arange(2000)[:, None] % 3, TORUS, np.inf)))
     with pytest.raises(ValueError, match="X has 2 features"):
         model.transform(chunks()[:, :2])
     for settings in ({"n_neighbors": 9}, {"local_scale": 7}, {"metric": "manhattan"}, {"bandwidth": "median"}):

@@ -31,6 +31,7 @@ __all__ = [
     "as_points",
     "check_complete",
     "check_shape",
+    "chunk_around",
     "chunks_of",
     "host_array",
     "in_unit",
@@ -40,6 +41,7 @@ __all__ = [
     "is_on_gpu",
     "least_of_rows",
     "median_of_some",
+    "not_finite",
     "on_device",
     "real_numbers",
     "root_mean_square_distance",
@@ -291,6 +293,20 @@ def _check_finite(A: np.ndarray) -> None:
                 f"Points must be finite; the input contains {value}, first at row {start + row}, column {column}: remove "
                 "such rows or fill them in, for instance with sklearn.impute.SimpleImputer."
             )
+
+
+def chunk_around(row: int, chunks: tuple[int, ...]) -> tuple[int, int]:
+    """First and last row, that one excluded, of the chunk that holds a row."""
+    ends = np.cumsum([0, *chunks])
+    k = int(np.searchsorted(ends, row, side="right"))
+    return ends[k - 1], ends[k]
+
+
+def not_finite(first: int, last: int) -> ValueError:
+    """The error that tells of rows, read together, that are not finite."""
+    return ValueError(
+        f"Points must be finite; rows {first} to {last - 1} contain NaN or inf: remove these rows or fill them in."
+    )
 
 
 def on_device(X: Any) -> bool:

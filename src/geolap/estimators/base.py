@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..calibration import Calibration
 from ..choices import WITH_COORDINATES
 from ..data.distances import Distances, Metric, check_distances, checked_metric, points_of
-from ..data.points import Points, check_complete, chunks_of, is_chunked, on_device
+from ..data.points import Points, check_complete, chunks_of, is_chunked, not_finite, on_device
 from ..graphs.build import BuiltGraph, build_graph, landmark_graph
 from ..graphs.calibrate import calibrated
 from ..graphs.extension import Extension, extend
@@ -388,9 +388,7 @@ def _answer(block: Any, *, estimator: Any, method: str, numbered: bool, block_in
     points = np.asarray(block)
     first, last = block_info[0]["array-location"][0]
     if not np.isfinite(points).all():
-        raise ValueError(
-            f"Points must be finite; rows {first} to {last - 1} contain NaN or inf: remove these rows or fill them in."
-        )
+        raise not_finite(first, last)
     return getattr(estimator, method)(points, *([first] if numbered else []))
 
 
