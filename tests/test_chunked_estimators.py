@@ -141,6 +141,16 @@ def test_faults_are_sentences(here):
         geolap.LaplacianClustering(metric="precomputed").fit(chunks())
 
 
+def test_numbers_may_be_objects(here):
+    model, objects = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS), TORUS.astype(object)
+    expected = model.fit(chunks()).embedding_.compute()
+    np.testing.assert_array_equal(model.transform(chunks(objects)).compute(), expected)
+    np.testing.assert_array_equal(model.fit(chunks(objects)).embedding_.compute(), expected)
+    objects[800, 1] = "word"
+    with pytest.raises(ValueError, match="Points must be numbers; .*'word'"):
+        model.fit(chunks(objects))
+
+
 def test_masked_chunks_are_refused(here):
     masked = da.ma.masked_greater(chunks(), 1.0)
     model = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(TORUS)

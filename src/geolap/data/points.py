@@ -325,10 +325,16 @@ def is_chunked(X: Any) -> bool:
 
 
 def chunks_of(X: Any) -> Any | None:
-    """X as a dask array if it is one, or a memory-mapped file of more than half a gigabyte; None for other arrays."""
+    """X as a dask array of numbers if it is one, or a memory-mapped file of more than half a gigabyte; else None."""
     if isinstance(X, np.memmap) and X.nbytes > _LARGE_FILE and X.ndim == 2 and find_spec("dask"):
         return _chunks_of_file(X)
+    if is_chunked(X) and X.dtype.kind == "O":
+        return X.map_blocks(_numbers_of, dtype=float, meta=np.empty((0,) * X.ndim))
     return X if is_chunked(X) else None
+
+
+def _numbers_of(A: np.ndarray) -> np.ndarray:
+    return _as_numbers(np.asarray(A), A)
 
 
 def host_array(X: Any) -> np.ndarray:
