@@ -107,8 +107,12 @@ def test_faults_are_sentences(torus):
         gc.fit(X.rechunk(((700, 0, 1800), 3)))
     with pytest.raises(ValueError, match="must be finite; rows 700 to 1399 contain NaN or inf"):
         gc.fit(da.from_array(np.where(np.arange(2500)[:, None] == 800, np.nan, torus), chunks=(700, 3)))
-    with pytest.raises(ValueError, match="2-D array"):
+    with pytest.raises(ValueError, match=r"2-D array .* shape \(2500,\) was given"):
         gc.fit(X[:, 0])
+    with pytest.raises(ValueError, match=r"three distinct points; points of shape \(0, 3\) were given"):
+        gc.fit(X[:0])
+    with pytest.raises(ValueError, match="Points must be numbers; .* 'a'"):
+        gc.fit(da.from_array(np.full((20, 2), "a"), chunks=(10, 2)))
     with pytest.raises(ValueError, match="Complex data not supported"):
         gc.fit(X.astype(complex))
     with pytest.raises(ValueError, match="A dask array is processed chunk by chunk"):

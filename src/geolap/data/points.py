@@ -371,8 +371,9 @@ def _rows_of_file(
 
 def _checked_chunks(X: Any, least: int) -> Any:
     """What `Points.of` checks of a dask array before it is read; values are looked at when they are."""
-    if X.ndim != 2 or X.dtype.kind not in "biuf" or X.shape[1] == 0:
-        _checked_array(np.zeros([0 if np.isnan(n) else min(int(n), 3) for n in X.shape], X.dtype), 0)  # says what is wrong
+    check_shape(X, least)
+    if X.dtype.kind not in "biuf":
+        _numbers_of(host_array(X[:1]))  # says what is wrong
     rows, columns = X.chunks
     if np.isnan(rows).any():
         raise ValueError(
@@ -389,8 +390,8 @@ def _checked_chunks(X: Any, least: int) -> Any:
             f"Every chunk of a dask array must contain rows; chunk {rows.index(0)} of {len(rows)} is empty: use "
             "X.rechunk({0: 'auto', 1: -1})."
         )
-    if len(X) < least or (least == 3 and _distinct(X, 3) < 3):
-        _checked_array(np.asarray(X), least)
+    if least == 3 and _distinct(X, 3) < 3:
+        _checked_array(host_array(X), least)
     return X
 
 
