@@ -56,7 +56,7 @@ def check_working_dim(working_dim: Any, points: Points) -> int:
 def check_bandwidths(bandwidths: Any) -> np.ndarray:
     """Bandwidths as a 1-D float array of positive finite numbers."""
     try:
-        given = np.atleast_1d(np.array(bandwidths, dtype=float))
+        given = np.atleast_1d(np.array(host_array(bandwidths), dtype=float))
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"bandwidths must be numbers; {bandwidths!r} was given ({error}): pass lengths.") from None
     if given.ndim != 1 or given.size == 0:

@@ -55,6 +55,13 @@ __all__ = [
 _ROWS = 65536
 # Memory-mapped files beyond this many bytes are worked on in chunks of about as many as the second.
 _LARGE_FILE, _CHUNK = 2**29, 2**25
+# What to do with tensors that are no table of numbers.
+_OF_TENSORS = {
+    "nested": "join its parts, torch.cat(X.unbind())",
+    "meta": "load its values",
+    "quantized": "pass X.dequantize()",
+    "sparse": "pass X.to_dense() if that fits in memory",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +102,8 @@ class Points:
         """The points with these weights."""
         if is_masked(sample_weight):
             raise refusal("{sample_weight} must be complete; a masked array was given: leave out such points.")
-        return replace(self, multiplicity=checked_multiplicity(sample_weight, len(self)), engines={})
+        given = host_array(sample_weight) if on_device(sample_weight) else sample_weight
+        return replace(self, multiplicity=checked_multiplicity(given, len(self)), engines={})
 
     @property
     def total(self) -> float:
@@ -269,18 +277,19 @@ def check_complete(X: Any) -> None:
 
 def check_shape(A: Any, least: int) -> None:
     """Refuse what is no table of enough rows."""
+    shape = tuple(A.shape)
     if A.ndim != 2:
         raise ValueError(
-            f"Points must be a 2-D array (n_points, n_features); an array of shape {A.shape} was given: Reshape your data "
+            f"Points must be a 2-D array (n_points, n_features); an array of shape {shape} was given: Reshape your data "
             "with X.reshape(-1, 1) if it is one feature, X.reshape(len(X), -1) if each entry is an image."
         )
-    if A.shape[1] == 0:
+    if shape[1] == 0:
         raise ValueError(
-            f"Found array with 0 feature(s) (shape={A.shape}) while a minimum of 1 is required: pass at least one column."
+            f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required: pass at least one column."
         )
-    if A.shape[0] < least:
+    if shape[0] < least:
         needed = "A scale needs at least three distinct points" if least == 3 else "At least one point is needed"
-        raise ValueError(f"{needed}; points of shape {A.shape} were given, n_samples={A.shape[0]}: pass more rows.")
+        raise ValueError(f"{needed}; points of shape {shape} were given, n_samples={shape[0]}: pass more rows.")
 
 
 def _check_finite(A: np.ndarray) -> None:
@@ -345,8 +354,17 @@ def host_array(X: Any) -> np.ndarray:
         return np.asarray(X)
     if not hasattr(X, "detach"):
         return X.get()
-    X = X.detach().cpu()
-    return (X.float() if str(X.dtype) == "torch.bfloat16" else X).numpy()  # which NumPy does not know
+    return _plain(X).cpu().numpy()
+
+
+def _plain(X: Any) -> Any:
+    """A torch tensor that NumPy understands, where it is."""
+    odd = {"nested": X.is_nested, "meta": X.is_meta, "quantized": X.is_quantized, "sparse": str(X.layout) != "torch.strided"}
+    kind = next((kind for kind, is_so in odd.items() if is_so), None)
+    if kind is not None:
+        raise TypeError(f"A tensor must be dense and contain numbers; a {kind} one was given: {_OF_TENSORS[kind]}.")
+    X = X.detach().resolve_conj().resolve_neg()
+    return X.float() if X.is_floating_point() and X.element_size() < 4 else X
 
 
 def _chunks_of_file(X: np.memmap) -> Any:
@@ -399,10 +417,10 @@ def _checked_tensor(X: Any, least: int) -> Any:
     """What `Points.of` checks, on the device."""
     import torch
 
-    X = X.detach() if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
-    X = X.float() if X.dtype in (torch.bfloat16, torch.float16) else X  # NumPy does not know the first
+    X = _plain(X if isinstance(X, torch.Tensor) else torch.from_dlpack(X))
+    check_shape(X, least)
     some = host_array(X[: 4 * least])
-    if X.ndim != 2 or X.shape[1] == 0 or len(X) < least or some.dtype.kind not in "biuf":
+    if some.dtype.kind not in "biuf":
         _checked_array(some, least)  # says what is wrong
     for start in range(0, len(X), _ROWS):
         finite = torch.isfinite(X[start : start + _ROWS])
