@@ -69,6 +69,15 @@ def test_too_little_memory_is_told_before_anything_is_allocated(monkeypatch):
         geolap.distortion(np.repeat(X, 100, axis=0), [0.5])
 
 
+def test_a_thread_that_cannot_be_started_is_short_of_memory(monkeypatch):
+    def start(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", start)
+    with pytest.raises(MemoryError, match="needs threads and memory for them; the system refused one more: free memory"):
+        geolap.LaplacianEigenmap().fit(make_torus(600, random_state=0).data)
+
+
 def test_limits_of_the_process_count():
     resource = pytest.importorskip("resource")
     code = (

@@ -401,10 +401,18 @@ def carriers(data: Points, built: BuiltGraph) -> Points:
 
 @contextmanager
 def _told_in_words(data: Points) -> Iterator[None]:
-    """What is said when a GPU runs out of memory."""
+    """What is said when memory runs out: on a GPU, or for another thread."""
     try:
         yield
     except RuntimeError as error:
+        if str(error) == "can't start new thread":  # of Python
+            raise MemoryError(
+                Sentence(
+                    "The work on {n} points needs threads and memory for them; the system refused one more: free memory, or "
+                    "raise the limits of this process on memory and threads.",
+                    n=len(data),
+                )
+            ) from error
         if type(error).__name__ != "OutOfMemoryError":  # of torch
             raise
         raise MemoryError(
