@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .data.points import Points, check_complete, chunks_of
+from .data.points import Points, check_complete, check_sizes, chunks_of, is_chunked
 from .engines import CellsEngine, Cost, engine_for, make_engine
 from .engines.cost import map_cost, selection_cost
 from .graphs.build import MOST_LANDMARKS
@@ -87,6 +87,8 @@ def forecast(
         X = SimpleNamespace(shape=tuple(X) if shape == (2,) else shape)
     if len(X.shape) != 2:
         raise ValueError(f"X must be points or the pair (n_points, n_features); shape {X.shape} was given.")
+    if is_chunked(X):
+        check_sizes(X)
     n, r = X.shape
     check_number("n_points", n, Integral, low=1)
     check_number("n_features", r, Integral, low=1)

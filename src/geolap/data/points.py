@@ -31,6 +31,7 @@ __all__ = [
     "as_points",
     "check_complete",
     "check_shape",
+    "check_sizes",
     "chunk_around",
     "chunks_of",
     "host_array",
@@ -387,17 +388,22 @@ def _rows_of_file(
     return np.array(np.memmap(file, dtype, "r", offset, shape, order)[first:last])
 
 
-def _checked_chunks(X: Any, least: int) -> Any:
-    """What `Points.of` checks of a dask array before it is read; values are looked at when they are."""
-    check_shape(X, least)
-    if X.dtype.kind not in "biuf":
-        _numbers_of(host_array(X[:1]))  # says what is wrong
-    rows, columns = X.chunks
-    if np.isnan(rows).any():
+def check_sizes(X: Any) -> None:
+    """Refuse a dask array that does not know how many points it has."""
+    if np.isnan(X.shape).any():
         raise ValueError(
             "A dask array must know the number of rows in each chunk; those of this one are unknown, as after a selection: "
             "call X.compute_chunk_sizes() first."
         )
+
+
+def _checked_chunks(X: Any, least: int) -> Any:
+    """What `Points.of` checks of a dask array before it is read; values are looked at when they are."""
+    check_shape(X, least)
+    check_sizes(X)
+    if X.dtype.kind not in "biuf":
+        _numbers_of(host_array(X[:1]))  # says what is wrong
+    rows, columns = X.chunks
     if len(columns) > 1:
         raise ValueError(
             f"A dask array must be chunked by rows only; this one has {len(columns)} chunks of columns: use "
