@@ -101,20 +101,39 @@ def test_faults_are_sentences(torus):
     X = da.from_array(torus, chunks=(700, 3))
     with pytest.raises(ValueError, match="chunked by rows only; this one has 2 chunks of columns"):
         gc.fit(X.rechunk((700, 2)))
-    with pytest.raises(ValueError, match="unknown, as after a selection"):
-        gc.fit(X[X[:, 0] > 0])
+    for call in (gc.fit, geolap.forecast):
+        with pytest.raises(ValueError, match="unknown, as after a selection"):
+            call(X[X[:, 0] > 0])
     with pytest.raises(ValueError, match="chunk 1 of 3 is empty"):
         gc.fit(X.rechunk(((700, 0, 1800), 3)))
     with pytest.raises(ValueError, match="must be finite; rows 700 to 1399 contain NaN or inf"):
         gc.fit(da.from_array(np.where(np.arange(2500)[:, None] == 800, np.nan, torus), chunks=(700, 3)))
-    with pytest.raises(ValueError, match="2-D array"):
+    with pytest.raises(ValueError, match=r"2-D array .* shape \(2500,\) was given"):
         gc.fit(X[:, 0])
+    with pytest.raises(ValueError, match=r"three distinct points; points of shape \(0, 3\) were given"):
+        gc.fit(X[:0])
+    with pytest.raises(ValueError, match=r"Points must be numbers; .* 'a'"):
+        gc.fit(da.from_array(np.full((20, 2), "a"), chunks=(10, 2)))
     with pytest.raises(ValueError, match="Complex data not supported"):
         gc.fit(X.astype(complex))
     with pytest.raises(ValueError, match="A dask array is processed chunk by chunk"):
         geolap.GeometricConsistency(engine="dense").fit(X)
     with pytest.raises(ValueError, match="A dask array is processed chunk by chunk"):
         geolap.GeometricConsistency(n_neighbors=10).fit(X)
+
+
+def test_masked_chunks_are_refused_like_masked_arrays(torus):
+    masked = da.ma.masked_greater(da.from_array(torus, chunks=(700, 3)), 1.0)
+    for call in (
+        geolap.GeometricConsistency().fit,
+        geolap.MedianDistance().fit,
+        geolap.MedianDistance().fit(torus[:100]).transform,
+        lambda X: geolap.distortion(X, [0.5]),
+        lambda X: geolap.distortion(X, [0.5], metric="precomputed"),
+    ):
+        with pytest.raises(ValueError, match="Points must be complete; a masked array was given: fill them in"):
+            call(masked)
+    assert geolap.distortion(da.ma.filled(masked, 1.0), [0.5], n_sample=20).mean > 0
 
 
 @pytest.mark.slow

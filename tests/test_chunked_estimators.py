@@ -1,6 +1,9 @@
 """Maps, labels and clusters of dask arrays: landmarks carry the graph, points stay on the workers, answers are lazy."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_moons
 
@@ -124,6 +127,8 @@ def test_faults_are_sentences(here):
     model.fit(chunks())
     with pytest.raises(ValueError, match="must be finite; rows 700 to 1399 contain NaN or inf"):
         model.transform(chunks(wrong)).compute()
+    with pytest.raises(ValueError, match="must be finite; rows 0 to 699 contain NaN or inf"):
+        geolap.LaplacianClustering(2, 0.7).fit(chunks(np.where(np.arange(2000)[:, None] % 3, TORUS, np.inf)))
     with pytest.raises(ValueError, match="X has 2 features"):
         model.transform(chunks()[:, :2])
     for settings in ({"n_neighbors": 9}, {"local_scale": 7}, {"metric": "manhattan"}, {"bandwidth": "median"}):
@@ -136,6 +141,42 @@ def test_faults_are_sentences(here):
         geolap.LaplacianClustering(metric="precomputed").fit(chunks())
 
 
+def test_numbers_may_be_objects(here):
+    model, objects = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS), TORUS.astype(object)
+    expected = model.fit(chunks()).embedding_.compute()
+    np.testing.assert_array_equal(model.transform(chunks(objects)).compute(), expected)
+    np.testing.assert_array_equal(model.fit(chunks(objects)).embedding_.compute(), expected)
+    objects[800, 1] = "word"
+    with pytest.raises(ValueError, match=r"Points must be numbers; .*'word'"):
+        model.fit(chunks(objects))
+
+
+def test_masked_chunks_are_refused(here):
+    masked = da.ma.masked_greater(chunks(), 1.0)
+    model = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(TORUS)
+    for call in (model.transform, model.fit, geolap.LaplacianClustering(2, 0.7).fit):
+        with pytest.raises(ValueError, match="Points must be complete; a masked array was given"):
+            call(masked)
+    with pytest.raises(ValueError, match="y must be complete; a masked array was given"):
+        geolap.LaplacianClassifier(0.7).fit(chunks(), da.ma.masked_equal(da.from_array(CLASSES, chunks=700), 1))
+
+
+def test_a_data_frame_of_dask_is_not_loaded(here):
+    dataframe = pytest.importorskip("dask.dataframe")
+    X = dataframe.from_pandas(pd.DataFrame(TORUS, columns=["a", "b", "c"]), npartitions=3)
+    model = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(X.to_dask_array(lengths=True))
+    assert is_chunked(model.embedding_)
+    for call in (model.fit, model.transform, geolap.MedianDistance().fit, geolap.forecast):
+        with pytest.raises(TypeError, match=r"a dask DataFrame was given: pass X.to_dask_array\(lengths=True\)"):
+            call(X)
+
+
+def test_a_laplacian_of_all_points_is_not_built_from_chunks(here):
+    for params in ({}, {"n_neighbors": 5}):
+        with pytest.raises(ValueError, match=r"which must be in memory; a dask array was given: pass X.compute\(\)"):
+            geolap.GraphLaplacian(0.7, **params).fit(chunks())
+
+
 def test_a_large_file_is_mapped_in_chunks(here, tmp_path, monkeypatch):
     monkeypatch.setattr("geolap.data.points._LARGE_FILE", 10_000)
     monkeypatch.setattr("geolap.data.points._CHUNK", 20_000)
@@ -146,6 +187,16 @@ def test_a_large_file_is_mapped_in_chunks(here, tmp_path, monkeypatch):
     plain = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(TORUS)
     np.testing.assert_allclose(found.embedding_.compute(), plain.embedding_, atol=1e-9)
     assert is_chunked(found.transform(points))
+
+
+def test_what_was_fitted_on_a_large_file_can_be_pickled(here, tmp_path, monkeypatch):
+    monkeypatch.setattr("geolap.data.points._LARGE_FILE", 10_000)
+    monkeypatch.setattr("geolap.data.points._CHUNK", 20_000)
+    for order in ("C", "F"):
+        np.save(tmp_path / "points.npy", np.asarray(TORUS, order=order))
+        model = geolap.LaplacianEigenmap(2, 0.7, **SETTINGS).fit(np.load(tmp_path / "points.npy", mmap_mode="r"))
+        copy = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(copy.embedding_.compute(), model.embedding_.compute())
 
 
 def test_the_shell_maps_a_large_file(here, tmp_path, monkeypatch):

@@ -111,7 +111,8 @@ def test_tensors_are_taken_everywhere():
     [
         (torch.tensor([[0.0, 1.0], [float("nan"), 2.0], [3.0, 4.0]]), r"the input contains NaN, first at row 1, column 0"),
         (torch.zeros((5, 2)), r"At least three distinct points are needed; the 5 points given have 1"),
-        (torch.zeros(5), r"Points must be a 2-D array"),
+        (torch.zeros(600), r"Points must be a 2-D array .* shape \(600,\) was given"),
+        (torch.tensor(1.0), r"Points must be a 2-D array .* shape \(\) was given"),
         (torch.zeros((5, 2), dtype=torch.complex64), r"Complex data not supported"),
         (torch.zeros((2, 2)), r"n_samples=2"),
     ],
@@ -119,6 +120,42 @@ def test_tensors_are_taken_everywhere():
 def test_bad_tensors_are_answered_in_words(X, sentence):
     with pytest.raises(ValueError, match=sentence):
         geolap.GeometricConsistency().fit(X)
+
+
+@pytest.mark.parametrize(
+    ("kind", "advice", "made"),
+    [
+        ("sparse", r"X.to_dense\(\)", lambda: torch.ones((9, 2)).to_sparse()),
+        ("nested", r"torch.cat\(X.unbind\(\)\)", lambda: torch.nested.nested_tensor([torch.ones(2, 3)] * 2)),
+        ("meta", "load its values", lambda: torch.ones((9, 2), device="meta")),
+        ("quantized", r"X.dequantize\(\)", lambda: torch.quantize_per_tensor(torch.ones((9, 2)), 0.1, 0, torch.qint8)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*nested tensors:UserWarning", "ignore:.*quantize:UserWarning")  # of torch
+def test_tensors_without_a_table_of_numbers_are_answered_in_words(kind, advice, made):
+    X = made()
+    for call in (
+        geolap.GeometricConsistency().fit,  # which keeps tensors where they are
+        geolap.MedianDistance().fit,
+        lambda y: geolap.LaplacianClassifier(0.5).fit(np.eye(9), y),
+    ):
+        with pytest.raises(TypeError, match=f"must be dense and contain numbers; a {kind} one was given: .*{advice}"):
+            call(X)
+
+
+def test_tensors_that_torch_has_not_resolved_yet_are_numbers():
+    X = make_sphere(200, random_state=0).data
+    negative = torch.complex(torch.zeros(200, 3), torch.tensor(-X).float()).conj().imag
+    assert negative.is_neg()
+    for call in (lambda X: geolap.distortion(X, [0.5]).mean, lambda X: geolap.MedianDistance().fit(X).bandwidth_):
+        np.testing.assert_allclose(call(negative), call(X), rtol=1e-5)
+
+
+def test_weights_and_bandwidths_may_be_tensors():
+    X, m = make_sphere(200, random_state=0).data, np.arange(200) % 3 + 1.0
+    plain = geolap.distortion(X, [0.25, 0.5], sample_weight=m)
+    found = geolap.distortion(X, torch.tensor([0.25, 0.5]), sample_weight=torch.tensor(m, requires_grad=True))
+    np.testing.assert_array_equal(found.mean, plain.mean)
 
 
 def test_out_of_memory_means_smaller_tiles():

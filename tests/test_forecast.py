@@ -10,7 +10,7 @@ import geolap
 from geolap.choices import ENGINES
 from geolap.data.points import Points
 from geolap.datasets import make_torus
-from geolap.engines.cost import selection_cost
+from geolap.engines.cost import map_cost, selection_cost
 from geolap.runtime import memory
 
 
@@ -19,6 +19,26 @@ def test_size_and_place_decide_the_engine():
     assert geolap.forecast((1_000_000, 13)).engine == "cells"
     assert geolap.forecast((1_000_000, 13), exact=True).engine == "tiled"
     assert geolap.forecast(np.zeros((40, 2)), engine="dense").engine == "dense"
+
+
+def test_a_large_file_is_forecast_in_chunks_and_not_read(tmp_path, monkeypatch):
+    pytest.importorskip("dask.array")
+
+    def read(*_, **__):
+        raise AssertionError("the points were read")
+
+    monkeypatch.setattr("geolap.data.points._LARGE_FILE", 10_000)
+    for reader in ("_rows_of_file", "_checked_array", "host_array"):
+        monkeypatch.setattr(f"geolap.data.points.{reader}", read)
+    np.lib.format.open_memmap(tmp_path / "points.npy", "w+", shape=(40_000, 3))
+    X = np.load(tmp_path / "points.npy", mmap_mode="r")
+    selection, mapping = geolap.forecast(X), geolap.forecast(X, "map")
+    assert selection.engine == "chunked"
+    assert mapping.engine == "landmarks"
+    assert mapping.memory == geolap.forecast(X, "map", n_landmarks=20_000).memory
+    assert geolap.forecast(X, engine="tiled").engine == "tiled"
+    few, many = (map_cost("chunked", n, 100, n_landmarks=20_000) for n in (10**6, 10**7))
+    assert few.memory == many.memory
 
 
 def test_more_points_cost_more():
@@ -47,6 +67,15 @@ def test_too_little_memory_is_told_before_anything_is_allocated(monkeypatch):
         geolap.GeometricConsistency(engine="dense").fit(X)
     with pytest.raises(MemoryError, match="dask array or a memory-mapped file"):
         geolap.distortion(np.repeat(X, 100, axis=0), [0.5])
+
+
+def test_a_thread_that_cannot_be_started_is_short_of_memory(monkeypatch):
+    def start(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", start)
+    with pytest.raises(MemoryError, match="needs threads and memory for them; the system refused one more: free memory"):
+        geolap.LaplacianEigenmap().fit(make_torus(600, random_state=0).data)
 
 
 def test_limits_of_the_process_count():

@@ -341,6 +341,7 @@ def test_rules_are_continuous_in_the_weights(method):
         (np.where(np.arange(60) == 7, np.inf, 1.0), "inf was given, first at row 7"),
         (np.full(60, 1 / 60), "sum to 1"),
         (["many"] * 60, "must hold numbers"),
+        (np.ma.masked_equal(np.arange(60) + 1.0, 3.0), "sample_weight must be complete; a masked array was given"),
     ],
 )
 def test_bad_weights_are_refused_in_a_sentence(weights, words):

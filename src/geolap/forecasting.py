@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .data.points import Points
+from .data.points import Points, check_complete, check_sizes, chunks_of, is_chunked
 from .engines import CellsEngine, Cost, engine_for, make_engine
 from .engines.cost import map_cost, selection_cost
+from .graphs.build import MOST_LANDMARKS
 from .graphs.neighbors import search_seconds
 from .judgment import LOOKED_AT
 from .local_dimension import Surroundings
@@ -46,9 +47,9 @@ def forecast(
 ) -> Cost:
     """Time and memory needed to choose the bandwidth of these points, or to compute a map of them.
 
-    For data of more than 8000 points in memory a pilot run of a few seconds does part of the work; otherwise, and for the
-    pair (n_points, n_features), models give a rough answer at once.  Estimators and selectors forecast memory in the same
-    way before they allocate any, and raise an error if there is not enough.
+    For data of more than 8000 points in memory a pilot run of a few seconds does part of the work; otherwise, and for dask
+    arrays, large files and the pair (n_points, n_features), models give a rough answer at once.  Estimators and selectors
+    forecast memory in the same way before they allocate any, and raise an error if there is not enough.
 
     Parameters
     ----------
@@ -80,11 +81,14 @@ def forecast(
     >>> geolap.forecast((1_000_000, 13), "map").memory < 12e9
     True
     """
+    check_complete(X)
     shape = np.shape(X)
     if not hasattr(X, "shape"):
         X = SimpleNamespace(shape=tuple(X) if shape == (2,) else shape)
     if len(X.shape) != 2:
         raise ValueError(f"X must be points or the pair (n_points, n_features); shape {X.shape} was given.")
+    if is_chunked(X):
+        check_sizes(X)
     n, r = X.shape
     check_number("n_points", n, Integral, low=1)
     check_number("n_features", r, Integral, low=1)
@@ -92,8 +96,12 @@ def forecast(
     if n_landmarks is not None:
         check_number("n_landmarks", n_landmarks, Integral, low=3)
     spec = GraphSpec(exact=exact, engine=engine, n_neighbors=n_neighbors, n_jobs=n_jobs).filled()
+    chunks = chunks_of(X)
+    X = X if chunks is None else chunks
     name = engine_for(X, exact=spec.exact) if spec.engine == "auto" else spec.engine
     jobs = thread_count(spec.n_jobs)
+    if name == "chunked" and n_neighbors is None and n_landmarks is None:
+        n_landmarks = min(n, MOST_LANDMARKS)
     if task == "map":
         cost = map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=jobs)
     else:

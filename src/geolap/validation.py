@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state as random_state_of
 
-from .data.points import Points, host_array
+from .data.points import Points, host_array, is_masked
 from .sentences import refusal, warn_caller
 
 __all__ = [
@@ -56,7 +56,7 @@ def check_working_dim(working_dim: Any, points: Points) -> int:
 def check_bandwidths(bandwidths: Any) -> np.ndarray:
     """Bandwidths as a 1-D float array of positive finite numbers."""
     try:
-        given = np.atleast_1d(np.array(bandwidths, dtype=float))
+        given = np.atleast_1d(np.array(host_array(bandwidths), dtype=float))
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"bandwidths must be numbers; {bandwidths!r} was given ({error}): pass lengths.") from None
     if given.ndim != 1 or given.size == 0:
@@ -224,7 +224,7 @@ def _column(y: Any, n_points: int) -> np.ndarray:
             "This estimator requires y to be passed, but the target y is None: give the labeled points their labels, and "
             "the others -1 (classes) or NaN (numbers)."
         )
-    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+    if is_masked(y):
         raise ValueError("y must be complete; a masked array was given: fill it with -1 (classes) or NaN (numbers).")
     y = host_array(y)
     if y.dtype.kind == "c":

@@ -33,7 +33,7 @@ from ..runtime.threads import in_order, one_blas_thread
 from ..sentences import warn_caller
 from .multiplicity import weights_at
 from .pairs import ZERO, Pairs
-from .points import Points, check_shape, is_chunked, least_of_rows, on_device, spread_rows, unit_above
+from .points import Points, check_complete, check_shape, is_chunked, least_of_rows, on_device, spread_rows, unit_above
 
 __all__ = [
     "Distances",
@@ -549,6 +549,7 @@ def _checked_sparse(X: Any, least: int) -> sparse.csr_array:
 
 def _checked_matrix(D: Any) -> Any:
     """A square matrix of distances, dense or sparse, that is one."""
+    check_complete(D)
     D = sparse.csr_array(D) if sparse.issparse(D) else np.asarray(D)
     if D.ndim != 2 or D.dtype.kind not in "biuf":
         raise ValueError(

@@ -10,6 +10,7 @@ Points on a GPU (a torch tensor or a CuPy array) and dask arrays stay where they
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from mmap import mmap
 from typing import Any, Self, TypeAlias
@@ -21,21 +22,27 @@ from scipy.spatial.distance import cdist
 from ..runtime.caching import cached_property
 from ..runtime.tasks import computed
 from ..runtime.threads import one_blas_thread
+from ..sentences import refusal
 from .multiplicity import checked_multiplicity, total_of, weights_at
 
 __all__ = [
     "Points",
     "PointsLike",
     "as_points",
+    "check_complete",
     "check_shape",
+    "check_sizes",
+    "chunk_around",
     "chunks_of",
     "host_array",
     "in_unit",
     "in_unit_box",
     "is_chunked",
+    "is_masked",
     "is_on_gpu",
     "least_of_rows",
     "median_of_some",
+    "not_finite",
     "on_device",
     "real_numbers",
     "root_mean_square_distance",
@@ -49,6 +56,13 @@ __all__ = [
 _ROWS = 65536
 # Memory-mapped files beyond this many bytes are worked on in chunks of about as many as the second.
 _LARGE_FILE, _CHUNK = 2**29, 2**25
+# What to do with tensors that are no table of numbers.
+_OF_TENSORS = {
+    "nested": "join its parts, torch.cat(X.unbind())",
+    "meta": "load its values",
+    "quantized": "pass X.dequantize()",
+    "sparse": "pass X.to_dense() if that fits in memory",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +83,7 @@ class Points:
         """
         if isinstance(X, Points):
             return X
+        check_complete(X)
         if on_device(X):
             if keep_device:
                 return cls(_checked_tensor(X, least))
@@ -86,7 +101,10 @@ class Points:
 
     def weighted(self, sample_weight: Any) -> Self:
         """The points with these weights."""
-        return replace(self, multiplicity=checked_multiplicity(sample_weight, len(self)), engines={})
+        if is_masked(sample_weight):
+            raise refusal("{sample_weight} must be complete; a masked array was given: leave out such points.")
+        given = host_array(sample_weight) if on_device(sample_weight) else sample_weight
+        return replace(self, multiplicity=checked_multiplicity(given, len(self)), engines={})
 
     @property
     def total(self) -> float:
@@ -205,11 +223,6 @@ def _checked_array(X: Any, least: int) -> np.ndarray:
             f"Points must be a dense array here; a sparse matrix of shape {X.shape} was given: call X.toarray() if that "
             "fits in memory, or reduce it first, for instance with TruncatedSVD."
         )
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise ValueError(
-            f"Points must be complete; a masked array with {np.ma.count_masked(X)} masked entries was given: fill them in, "
-            "or leave out their rows."
-        )
     try:
         A = np.asarray(X)
     except ValueError as error:
@@ -242,20 +255,42 @@ def _as_numbers(A: np.ndarray, X: Any) -> np.ndarray:
         ) from None
 
 
+def is_masked(X: Any) -> bool:
+    """Whether a mask hides some of the entries; of a dask array, whether it may."""
+    if is_chunked(X):
+        return isinstance(X._meta, np.ma.MaskedArray)
+    return isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X)
+
+
+def check_complete(X: Any) -> None:
+    """Refuse masks, which would be dropped, and data frames of dask, which would be loaded."""
+    if type(X).__module__.startswith("dask.dataframe"):
+        raise TypeError(
+            "Points must be an array, or a data frame in memory; a dask DataFrame was given: pass "
+            "X.to_dask_array(lengths=True), or X.compute() if that fits in memory."
+        )
+    if is_masked(X):
+        how_many = "" if is_chunked(X) else f" with {np.ma.count_masked(X)} masked entries"
+        raise ValueError(
+            f"Points must be complete; a masked array{how_many} was given: fill them in, or leave out their rows."
+        )
+
+
 def check_shape(A: Any, least: int) -> None:
     """Refuse what is no table of enough rows."""
+    shape = tuple(A.shape)
     if A.ndim != 2:
         raise ValueError(
-            f"Points must be a 2-D array (n_points, n_features); an array of shape {A.shape} was given: Reshape your data "
+            f"Points must be a 2-D array (n_points, n_features); an array of shape {shape} was given: Reshape your data "
             "with X.reshape(-1, 1) if it is one feature, X.reshape(len(X), -1) if each entry is an image."
         )
-    if A.shape[1] == 0:
+    if shape[1] == 0:
         raise ValueError(
-            f"Found array with 0 feature(s) (shape={A.shape}) while a minimum of 1 is required: pass at least one column."
+            f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required: pass at least one column."
         )
-    if A.shape[0] < least:
+    if shape[0] < least:
         needed = "A scale needs at least three distinct points" if least == 3 else "At least one point is needed"
-        raise ValueError(f"{needed}; points of shape {A.shape} were given, n_samples={A.shape[0]}: pass more rows.")
+        raise ValueError(f"{needed}; points of shape {shape} were given, n_samples={shape[0]}: pass more rows.")
 
 
 def _check_finite(A: np.ndarray) -> None:
@@ -268,6 +303,20 @@ def _check_finite(A: np.ndarray) -> None:
                 f"Points must be finite; the input contains {value}, first at row {start + row}, column {column}: remove "
                 "such rows or fill them in, for instance with sklearn.impute.SimpleImputer."
             )
+
+
+def chunk_around(row: int, chunks: tuple[int, ...]) -> tuple[int, int]:
+    """First and last row, that one excluded, of the chunk that holds a row."""
+    ends = np.cumsum([0, *chunks])
+    k = int(np.searchsorted(ends, row, side="right"))
+    return ends[k - 1], ends[k]
+
+
+def not_finite(first: int, last: int) -> ValueError:
+    """The error that tells of rows, read together, that are not finite."""
+    return ValueError(
+        f"Points must be finite; rows {first} to {last - 1} contain NaN or inf: remove these rows or fill them in."
+    )
 
 
 def on_device(X: Any) -> bool:
@@ -286,10 +335,16 @@ def is_chunked(X: Any) -> bool:
 
 
 def chunks_of(X: Any) -> Any | None:
-    """X as a dask array if it is one, or a memory-mapped file of more than half a gigabyte; None for other arrays."""
+    """X as a dask array of numbers if it is one, or a memory-mapped file of more than half a gigabyte; else None."""
     if isinstance(X, np.memmap) and X.nbytes > _LARGE_FILE and X.ndim == 2 and find_spec("dask"):
         return _chunks_of_file(X)
+    if is_chunked(X) and X.dtype.kind == "O":
+        return X.map_blocks(_numbers_of, dtype=float, meta=np.empty((0,) * X.ndim))
     return X if is_chunked(X) else None
+
+
+def _numbers_of(A: np.ndarray) -> np.ndarray:
+    return _as_numbers(np.asarray(A), A)
 
 
 def host_array(X: Any) -> np.ndarray:
@@ -300,8 +355,17 @@ def host_array(X: Any) -> np.ndarray:
         return np.asarray(X)
     if not hasattr(X, "detach"):
         return X.get()
-    X = X.detach().cpu()
-    return (X.float() if str(X.dtype) == "torch.bfloat16" else X).numpy()  # which NumPy does not know
+    return _plain(X).cpu().numpy()
+
+
+def _plain(X: Any) -> Any:
+    """A torch tensor that NumPy understands, where it is."""
+    odd = {"nested": X.is_nested, "meta": X.is_meta, "quantized": X.is_quantized, "sparse": str(X.layout) != "torch.strided"}
+    kind = next((kind for kind, is_so in odd.items() if is_so), None)
+    if kind is not None:
+        raise TypeError(f"A tensor must be dense and contain numbers; a {kind} one was given: {_OF_TENSORS[kind]}.")
+    X = X.detach().resolve_conj().resolve_neg()
+    return X.float() if X.is_floating_point() and X.element_size() < 4 else X
 
 
 def _chunks_of_file(X: np.memmap) -> Any:
@@ -312,25 +376,34 @@ def _chunks_of_file(X: np.memmap) -> Any:
     if not isinstance(X.base, mmap):  # part of a map
         return da.from_array(X, chunks=(rows, X.shape[1]), name=False)
 
-    def read(block_info: Any = None) -> np.ndarray:
-        (first, last), _ = block_info[None]["array-location"]
-        return np.array(np.memmap(file, dtype, "r", offset, shape, "F" if fortran else "C")[first:last])
-
-    file, dtype, offset, shape, fortran = str(X.filename), X.dtype, int(X.offset), X.shape, X.flags.fnc
+    read = partial(_rows_of_file, str(X.filename), X.dtype, int(X.offset), X.shape, "F" if X.flags.fnc else "C")
     chunks = da.core.normalize_chunks((rows, X.shape[1]), X.shape)
-    return da.map_blocks(read, chunks=chunks, dtype=dtype, meta=np.empty((0, 0), dtype))
+    return da.map_blocks(read, chunks=chunks, dtype=X.dtype, meta=np.empty((0, 0), X.dtype))
 
 
-def _checked_chunks(X: Any, least: int) -> Any:
-    """What `Points.of` checks of a dask array before it is read; values are looked at when they are."""
-    if X.ndim != 2 or X.dtype.kind not in "biuf" or X.shape[1] == 0:
-        _checked_array(np.zeros([0 if np.isnan(n) else min(int(n), 3) for n in X.shape], X.dtype), 0)  # says what is wrong
-    rows, columns = X.chunks
-    if np.isnan(rows).any():
+def _rows_of_file(
+    file: str, dtype: np.dtype, offset: int, shape: tuple[int, int], order: Any, block_info: Any = None
+) -> np.ndarray:
+    (first, last), _ = block_info[None]["array-location"]
+    return np.array(np.memmap(file, dtype, "r", offset, shape, order)[first:last])
+
+
+def check_sizes(X: Any) -> None:
+    """Refuse a dask array that does not know how many points it has."""
+    if np.isnan(X.shape).any():
         raise ValueError(
             "A dask array must know the number of rows in each chunk; those of this one are unknown, as after a selection: "
             "call X.compute_chunk_sizes() first."
         )
+
+
+def _checked_chunks(X: Any, least: int) -> Any:
+    """What `Points.of` checks of a dask array before it is read; values are looked at when they are."""
+    check_shape(X, least)
+    check_sizes(X)
+    if X.dtype.kind not in "biuf":
+        _numbers_of(host_array(X[:1]))  # says what is wrong
+    rows, columns = X.chunks
     if len(columns) > 1:
         raise ValueError(
             f"A dask array must be chunked by rows only; this one has {len(columns)} chunks of columns: use "
@@ -341,8 +414,8 @@ def _checked_chunks(X: Any, least: int) -> Any:
             f"Every chunk of a dask array must contain rows; chunk {rows.index(0)} of {len(rows)} is empty: use "
             "X.rechunk({0: 'auto', 1: -1})."
         )
-    if len(X) < least or (least == 3 and _distinct(X, 3) < 3):
-        _checked_array(np.asarray(X), least)
+    if least == 3 and _distinct(X, 3) < 3:
+        _checked_array(host_array(X), least)
     return X
 
 
@@ -350,10 +423,10 @@ def _checked_tensor(X: Any, least: int) -> Any:
     """What `Points.of` checks, on the device."""
     import torch
 
-    X = X.detach() if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
-    X = X.float() if X.dtype in (torch.bfloat16, torch.float16) else X  # NumPy does not know the first
+    X = _plain(X if isinstance(X, torch.Tensor) else torch.from_dlpack(X))
+    check_shape(X, least)
     some = host_array(X[: 4 * least])
-    if X.ndim != 2 or X.shape[1] == 0 or len(X) < least or some.dtype.kind not in "biuf":
+    if some.dtype.kind not in "biuf":
         _checked_array(some, least)  # says what is wrong
     for start in range(0, len(X), _ROWS):
         finite = torch.isfinite(X[start : start + _ROWS])

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from ..data.points import in_unit, unit_above
+from ..data.points import chunk_around, in_unit, not_finite, unit_above
 from ..kernel import ladder_weights, ladders, reach
 from ..laplacian import density_weights
 from ..runtime.caching import cached_property
@@ -56,7 +56,7 @@ class ChunkedEngine(Engine):
     """Sums over the chunks of a dask array."""
 
     def __init__(self, X: Any, *, exact: bool, cutoff: float | None = None, fewest_rows: int = 1) -> None:
-        given = np.cumsum([0, *X.chunks[0]])
+        given = X.chunks[0]
         X = _with_rows(X, fewest_rows)
         self._chunks = X.to_delayed().ravel()
         self._ends = np.cumsum([0, *X.chunks[0]])
@@ -67,11 +67,7 @@ class ChunkedEngine(Engine):
         found = self._of_chunks(_extent, "first look")
         bad = [first + row for first, (*_, row) in zip(self._ends[:-1], found, strict=True) if row is not None]
         if bad:
-            k = int(np.searchsorted(given, bad[0], side="right"))
-            raise ValueError(
-                f"Points must be finite; rows {given[k - 1]} to {given[k] - 1} contain NaN or inf: remove these rows or "
-                "fill them in."
-            )
+            raise not_finite(*chunk_around(bad[0], given))
         low, high = np.min([f[0] for f in found], axis=0), np.max([f[1] for f in found], axis=0)
         self._center = np.average([f[2] for f in found], axis=0, weights=np.diff(self._ends))
         spread = sum(f[3] + n * (f[2] - self._center) ** 2 for f, n in zip(found, np.diff(self._ends), strict=True))

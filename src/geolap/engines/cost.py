@@ -150,7 +150,8 @@ def map_cost(
         # At ε̂ a landmark has some hundred to a thousand other landmarks within reach, and so does every extended point.
         entries = min(n_landmarks**2, 1000.0 * n_landmarks)
         work = n * min(n_landmarks, 1000.0) * 40 + entries * 500
-        memory = max(selection.memory, graph_memory(entries) + 100.0 * n)
+        extended = 0.0 if engine == "chunked" else 100.0 * n  # from chunks one by one
+        memory = max(selection.memory, graph_memory(entries) + extended)
         first = selection.seconds if known is None else known
         return Cost("landmarks", memory, first + _seconds(work, n_jobs), selection.available)
     assert n_neighbors is not None

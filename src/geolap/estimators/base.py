@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..calibration import Calibration
 from ..choices import WITH_COORDINATES
 from ..data.distances import Distances, Metric, check_distances, checked_metric, points_of
-from ..data.points import Points, chunks_of, is_chunked, on_device
+from ..data.points import Points, check_complete, chunks_of, is_chunked, not_finite, on_device
 from ..graphs.build import BuiltGraph, build_graph, landmark_graph
 from ..graphs.calibrate import calibrated
 from ..graphs.extension import Extension, extend
@@ -343,6 +343,7 @@ class GraphEstimator(Documented, Spoken, BaseEstimator):
             points = points_of(X, self.metric, least=1, keep_device=on_device(X))
             new = points.given if isinstance(points, Distances) or on_device(self._built.points) else points.host
         else:
+            check_complete(X)
             new = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X, dtype=float)
             check_distances(np.asarray(new.data) if sparse.issparse(X) else new)
         validate_data(self, X, reset=False, skip_check_array=True)
@@ -387,9 +388,7 @@ def _answer(block: Any, *, estimator: Any, method: str, numbered: bool, block_in
     points = np.asarray(block)
     first, last = block_info[0]["array-location"][0]
     if not np.isfinite(points).all():
-        raise ValueError(
-            f"Points must be finite; rows {first} to {last - 1} contain NaN or inf: remove these rows or fill them in."
-        )
+        raise not_finite(first, last)
     return getattr(estimator, method)(points, *([first] if numbered else []))
 
 
@@ -402,10 +401,18 @@ def carriers(data: Points, built: BuiltGraph) -> Points:
 
 @contextmanager
 def _told_in_words(data: Points) -> Iterator[None]:
-    """What is said when a GPU runs out of memory."""
+    """What is said when memory runs out: on a GPU, or for another thread."""
     try:
         yield
     except RuntimeError as error:
+        if str(error) == "can't start new thread":  # of Python
+            raise MemoryError(
+                Sentence(
+                    "The work on {n} points needs threads and memory for them; the system refused one more: free memory, or "
+                    "raise the limits of this process on memory and threads.",
+                    n=len(data),
+                )
+            ) from error
         if type(error).__name__ != "OutOfMemoryError":  # of torch
             raise
         raise MemoryError(

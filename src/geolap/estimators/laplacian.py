@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
+from ..data.points import is_chunked
 from ..graphs.graph import NORMALIZATIONS
 from ..selectors import BandwidthSelector
 from ..validation import check_choice
@@ -64,6 +65,11 @@ class GraphLaplacian(GraphEstimator):
         self
         """
         check_choice("normalization", self.normalization, NORMALIZATIONS)
+        if is_chunked(X):
+            raise ValueError(
+                "A Laplacian is a matrix over all points, which must be in memory; a dask array was given: pass X.compute() "
+                "if that fits in memory, or use LaplacianEigenmap, whose graph is built on landmarks."
+            )
         self._built = self._build(self._data(X, sample_weight), y)
         graph = self.graph_
         self.degrees_ = graph.degrees

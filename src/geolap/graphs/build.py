@@ -20,7 +20,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from ..data.distances import Distances, Metric
 from ..data.multiplicity import copies_of, own_weight
 from ..data.pairs import Pairs
-from ..data.points import Points, host_array, in_unit, is_chunked, on_device, spread_rows
+from ..data.points import Points, chunk_around, host_array, in_unit, is_chunked, not_finite, on_device, spread_rows
 from ..engines.base import NO_NEIGHBORS
 from ..engines.cost import MOST_ENTRIES, MOST_POINTS_OF_FULL, UNTHINNED_ENTRIES, graph_memory
 from ..engines.gaussian_cells import neighborhood_share
@@ -175,6 +175,9 @@ def drawn_landmarks(
         pool = pool if len(pool) <= most else one_of_each(len(pool), most, rng)
         rows = np.union1d(pool, always)
         near = points.subset(rows)
+        bad = rows[~np.isfinite(near.given).all(axis=1)]
+        if len(bad):
+            raise not_finite(*chunk_around(bad[0], points.given.chunks[0]))
         pooled = near.subset(np.searchsorted(rows, pool))
     else:
         rows, near, pooled = pool, points, points
