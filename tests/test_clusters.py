@@ -268,3 +268,12 @@ def test_every_status_is_a_sentence():
     for status in ClusterStatus:
         assert str(status).endswith(".")
     assert geolap.ClusterStatus is ClusterStatus
+
+
+@pytest.mark.parametrize(("n", "dim", "status"), [(20, 2, "PERHAPS"), (100, 2, "STAND_OUT"), (100, 1, "PERHAPS")])
+def test_gaps_among_few_points_or_on_a_line_may_be_chance(n, dim, status):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(n // 2, dim)), rng.normal(size=(n // 2, dim)) + 20.0])
+    model = geolap.LaplacianClustering(random_state=0).fit(X)
+    assert model.n_clusters_ >= 2
+    assert model.status_ is ClusterStatus[status]
