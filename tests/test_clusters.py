@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import load_digits, load_iris, make_circles, make_moons
@@ -277,3 +278,16 @@ def test_gaps_among_few_points_or_on_a_line_may_be_chance(n, dim, status):
     model = geolap.LaplacianClustering(random_state=0).fit(X)
     assert model.n_clusters_ >= 2
     assert model.status_ is ClusterStatus[status]
+
+
+@pytest.mark.parametrize("params", [{}, {"metric": "cityblock"}], ids=str)
+def test_copies_in_sparse_tables_and_under_any_metric_are_one_point(params):
+    X = np.round(load_iris().data)  # 150 flowers at 30 places
+    sparsely = sparse.csr_matrix(X)
+    found = geolap.LaplacianClustering(3, random_state=0, **params).fit(sparsely if not params else X)
+    assert len(found.graph_.degrees) == len(np.unique(X, axis=0))
+    if not params:
+        dense = geolap.LaplacianClustering(3, random_state=0).fit(X)
+        np.testing.assert_array_equal(found.labels_, dense.labels_)
+        maps = [geolap.LaplacianEigenmap(2, random_state=0).fit(table) for table in (X, sparsely)]
+        assert maps[0].n_neighbors_ == maps[1].n_neighbors_

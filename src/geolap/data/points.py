@@ -12,6 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from mmap import mmap
 from typing import Any, Self, TypeAlias
 
@@ -46,6 +47,7 @@ __all__ = [
     "on_device",
     "real_numbers",
     "root_mean_square_distance",
+    "row_keys",
     "spread_pieces",
     "spread_rows",
     "tensor_in_unit_box",
@@ -519,6 +521,15 @@ def least_of_rows(D: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     least = np.take_along_axis(D, columns, axis=1)
     order = np.argsort(least, axis=1, kind="stable")
     return np.take_along_axis(least, order, axis=1), np.take_along_axis(columns, order, axis=1)
+
+
+def row_keys(X: Any) -> np.ndarray:
+    """A number (N,) for each row of a sparse matrix, the same for those that are equal."""
+    X = sparse.csr_array(X, copy=True)
+    X.eliminate_zeros()
+    X.sum_duplicates()
+    ends = pairwise(X.indptr)
+    return np.array([hash((X.indices[a:b].tobytes(), X.data[a:b].tobytes())) for a, b in ends])
 
 
 def spread_rows(n_points: int, most: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..calibration import Calibration
 from ..choices import WITH_COORDINATES
 from ..data.distances import Distances, Metric, check_distances, checked_metric, points_of
-from ..data.points import Points, check_complete, chunks_of, is_chunked, not_finite, on_device
+from ..data.points import Points, check_complete, chunks_of, is_chunked, not_finite, on_device, row_keys
 from ..graphs.build import BuiltGraph, build_graph, landmark_graph
 from ..graphs.calibrate import calibrated
 from ..graphs.extension import Extension, extend
@@ -432,12 +432,14 @@ def near_alone(selection: Selection | None, n_points: int) -> bool:
 
 def distinct_rows(data: Points) -> tuple[np.ndarray, np.ndarray] | None:
     """Rows (n,) that are all different, and at which of them each point is (N,); None where none are known to be copies."""
-    if isinstance(data, Distances) or data.on_gpu or not isinstance(data.given, np.ndarray):
+    X, by_distance = data.given, isinstance(data, Distances) and data.metric == "precomputed"
+    if by_distance or data.on_gpu or not (isinstance(X, np.ndarray) or sparse.issparse(X)):
         return None
-    along = np.sort(data.given @ np.sin(1.0 + np.arange(data.shape[1])))  # copies are at the same place of a line as well
+    along = np.sort(X @ np.sin(1.0 + np.arange(X.shape[1])))  # copies are at the same place of a line as well
     if (np.diff(along) > _APART * np.abs(along).max()).all():
         return None
-    _, first, place = np.unique(data.given, axis=0, return_index=True, return_inverse=True)
+    keys = row_keys(X) if sparse.issparse(X) else X
+    _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     if len(first) == len(data):
         return None
     order = np.argsort(first)

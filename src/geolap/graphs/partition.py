@@ -31,7 +31,6 @@ together.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ from sklearn.cluster._spectral import cluster_qr
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
-from ..data.points import host_array, on_device
+from ..data.points import host_array, on_device, row_keys
 from ..laplacian import rows_of
 from ..runtime.caching import cached_property
 from ..runtime.threads import one_blas_thread
@@ -286,9 +285,7 @@ def _places(built: BuiltGraph) -> np.ndarray:
     if on_device(A):
         _, place, counts = A.unique(dim=0, return_inverse=True, return_counts=True)
         return 1.0 / host_array(counts[place])
-    if sparse.issparse(A):
-        ends = [slice(*pair) for pair in pairwise(A.indptr)]
-        A = np.array([hash((A.indices[part].tobytes(), A.data[part].tobytes())) for part in ends])
+    A = row_keys(A) if sparse.issparse(A) else A
     _, place, counts = np.unique(A, axis=0, return_inverse=True, return_counts=True)
     return 1.0 / counts[place]
 
