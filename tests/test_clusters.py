@@ -291,3 +291,18 @@ def test_copies_in_sparse_tables_and_under_any_metric_are_one_point(params):
         np.testing.assert_array_equal(found.labels_, dense.labels_)
         maps = [geolap.LaplacianEigenmap(2, random_state=0).fit(table) for table in (X, sparsely)]
         assert maps[0].n_neighbors_ == maps[1].n_neighbors_
+
+
+@pytest.mark.parametrize("jitter", [1e-6, 1e-3, 0.05])
+@pytest.mark.parametrize("n_clusters", [3, None])
+def test_replicates_are_one_point_each(jitter, n_clusters):
+    rng = np.random.default_rng(0)
+    bases = rng.normal(size=(90, 5)) + np.repeat([[0], [6], [12]], 30, axis=0)
+    X = np.repeat(bases, 12, axis=0) + rng.normal(0, jitter, (1080, 5))
+    model = geolap.LaplacianClustering(n_clusters, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.labels_.reshape(90, 12).T, np.tile(model.labels_[::12], (12, 1)))
+    assert adjusted_rand_score(np.repeat([0, 1, 2], 360), model.labels_) == 1.0
+    np.testing.assert_array_equal(model.predict(X + 1e-9), model.labels_)
+    order = rng.permutation(1080)
+    again = geolap.LaplacianClustering(n_clusters, random_state=0).fit(X[order])
+    np.testing.assert_array_equal(again.labels_, model.labels_[order])

@@ -11,8 +11,9 @@ from sklearn.utils.validation import validate_data
 from ..data.distances import points_of
 from ..data.multiplicity import counts_of
 from ..data.points import Points, chunks_of, host_array
-from ..graphs.build import drawn_landmarks
+from ..graphs.build import BuiltGraph, drawn_landmarks
 from ..graphs.partition import partition
+from ..graphs.spectrum import graph_components
 from ..selectors import BandwidthSelector
 from ..sentences import refusal
 from ..shown import Plotted
@@ -32,6 +33,9 @@ from .base import (
 
 __all__ = ["LaplacianClustering"]
 
+# Groups of up to so many times as many points as a list of neighbors holds may be replicates.
+_REPLICATES = 2
+
 
 @dataclass(eq=False, repr=False)
 class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
@@ -41,6 +45,9 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     out, does not make clusters of outliers, and labels new points.  It joins 10 neighbors (all, if there are fewer) with
     local scales, and λ = 1/2 keeps enough of the density for valleys between clusters to count.  If ``neighbors`` or
     distances define the pairs, ``n_neighbors`` is not used.
+
+    Copies of a point are one point.  So are replicates: where most points stand in small groups that no edge joins, and
+    these are more than there may be clusters, one point stands for each.
 
     Parameters
     ----------
@@ -131,8 +138,10 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         data, drawn = self._carriers(X, sample_weight)
         data, landmarks, place = self._merged(data, drawn)
         self._check_number(len(data))
-        y = y if y is None or landmarks is None else host_array(y)[landmarks]
-        built = replace(self._build(data, y), landmarks=landmarks)
+        built = self._built_over(data, y, landmarks)
+        if (groups := self._replicates(built, data)) is not None:
+            data, landmarks, place = _one_of_each(data, *groups, landmarks, place)
+            built = self._built_over(data, y, landmarks)
         found = partition(
             built,
             self.n_clusters,
@@ -174,15 +183,33 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
         validate_data(self, X, skip_check_array=True)
         return points_of(some.given, self.metric, sample_weight=some.multiplicity), rows
 
+    def _built_over(self, data: Points, y: Any, landmarks: np.ndarray | None) -> BuiltGraph:
+        y = y if y is None or landmarks is None else host_array(y)[landmarks]
+        return replace(self._build(data, y), landmarks=landmarks)
+
+    def _replicates(self, built: BuiltGraph, data: Points) -> tuple[np.ndarray, np.ndarray] | None:
+        """Rows that stand for small groups of points that are joined with nothing else, and the group of each point.
+
+        Where most points are in such groups, and these are more than there may be clusters: each point of a group has found
+        its neighbors in it, as copies would.
+        """
+        if data.coordinates is None or data.on_gpu or self.neighbors is not None:
+            return None
+        group = graph_components(built.kernel)
+        sizes = np.bincount(group)
+        if len(sizes) <= (self.n_clusters or self.max_clusters) or np.median(sizes[group]) > _REPLICATES * NEIGHBORS:
+            return None
+        X, m = data.box, counts_of(data.multiplicity, len(data))
+        centers = np.stack([np.bincount(group, m * x) for x in X.T], axis=1) / np.bincount(group, m)[:, None]
+        nearest = np.lexsort([((X - centers[group]) ** 2).sum(axis=1), group])
+        return nearest[np.cumsum(sizes) - sizes], group
+
     def _merged(self, data: Points, drawn: np.ndarray | None) -> tuple[Points, np.ndarray | None, Any]:
         """Points of which none are copies, which rows of X these are, if not all, and which of them each point is."""
         found = distinct_rows(data) if self.neighbors is None else None
         if found is None or len(found[0]) < 3:
             return data, drawn, slice(None)
-        rows, place = found
-        weights = np.bincount(place, counts_of(data.multiplicity, len(data)))
-        some = points_of(data.given[rows], self.metric, sample_weight=weights)
-        return some, rows if drawn is None else drawn[rows], place
+        return _one_of_each(data, *found, drawn, slice(None))
 
     def _check_parameters(self) -> None:
         if self.n_clusters is not None:
@@ -208,6 +235,17 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
             spec = replace(spec, n_neighbors=None)
         few: dict[str, Any] = {name: most for name in ("n_neighbors", "local_scale") if _exceeds(getattr(spec, name), most)}
         return replace(spec, **few).filled()
+
+
+def _one_of_each(
+    data: Points, rows: np.ndarray, group: np.ndarray, landmarks: np.ndarray | None, place: Any
+) -> tuple[Points, np.ndarray, Any]:
+    """The points in these rows, of the weight of their groups, which rows they are, and at which each given point is.
+
+    From the group of each point, the rows that the points were, and their place among these.
+    """
+    weights = np.bincount(group, counts_of(data.multiplicity, len(data)))
+    return data.taken(rows).weighted(weights), rows if landmarks is None else landmarks[rows], group[place]
 
 
 def _exceeds(value: Any, most: int) -> bool:
