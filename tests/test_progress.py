@@ -13,7 +13,7 @@ import pytest
 import geolap
 from geolap.datasets import make_sphere
 from geolap.runtime import progress
-from geolap.runtime.progress import aloud, begin, parts, say, silently, steps
+from geolap.runtime.progress import aloud, at_bandwidths, begin, parts, say, silently, steps
 
 X = make_sphere(60, random_state=0).data
 
@@ -48,6 +48,10 @@ def test_steps_inside_a_part_are_told_beside_its_bar(monkeypatch):
     assert "\n" not in shown  # no second line was opened
     for words in ("one:   0%|", "two:  50%|", "| 1/2 [", "steps 1/3]", "within 0/1]"):
         assert words in shown
+
+
+def test_one_bandwidth_is_singular():
+    assert [at_bandwidths("metrics", n) for n in (1, 2)] == ["metrics at 1 bandwidth", "metrics at 2 bandwidths"]
 
 
 def test_parts_of_a_part_move_its_bar(monkeypatch):

@@ -17,7 +17,7 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-__all__ = ["Spoken", "aloud", "begin", "between_bars", "parts", "say", "silently", "steps"]
+__all__ = ["Spoken", "aloud", "at_bandwidths", "begin", "between_bars", "parts", "say", "silently", "steps"]
 
 # Seconds that are left, at least, where that is told.
 _WORTH_TELLING = 3.0
@@ -86,6 +86,11 @@ def parts(total: int, label: str, *, delay: float = 0.0) -> Iterator[None]:
     bar = Bar(total, label, alike=False, delay=delay)
     with _held(_bar, bar), closing(bar.line):
         yield
+
+
+def at_bandwidths(what: str, n: int) -> str:
+    """The label of work that is done at so many bandwidths."""
+    return f"{what} at {n} bandwidth{'' if n == 1 else 's'}"
 
 
 def begin(label: str) -> None:
