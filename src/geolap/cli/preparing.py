@@ -1,6 +1,7 @@
 """Before and after the work: points from a file, selectors from options, outputs into files."""
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,8 +58,10 @@ def write_columns(run: Run, output: str | None, columns: dict[str, Any], what: s
     import numpy as np
 
     from ..files import write_table
+    from ..runtime.progress import between_bars
 
-    write_table(output, {name: np.asarray(column) for name, column in columns.items()})
+    with between_bars() if output == "-" else nullcontext():
+        write_table(output, {name: np.asarray(column) for name, column in columns.items()})
     if what is not None and output != "-":
         run.note(f"The {what} is in {output}.")
 
