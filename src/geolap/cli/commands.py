@@ -106,8 +106,7 @@ def compare(
     """Run all rules for a bandwidth side by side."""
     prepare.check_labels_given(methods or (), labels)
     table = prepare.read_points(run, file, reading, labels, table=output, page=report)
-    prepare.tell_cost(run, table.points, Selecting(engine=engine), reading.metric)
-    prepare.warn_of_pairs(run, len(table.points), methods)
+    prepare.tell_cost_of_rules(run, table.points, methods, engine, reading.metric)
     from ..selectors.comparison import COLUMNS, compare_bandwidths
 
     given: dict[str, Any] = {"y": table.labels, "sample_weight": table.weights, "metric": reading.metric}

@@ -24,7 +24,7 @@ __all__ = [
     "read_points",
     "selector_for",
     "tell_cost",
-    "warn_of_pairs",
+    "tell_cost_of_rules",
     "write_columns",
     "write_page",
 ]
@@ -223,22 +223,36 @@ def local_scale_of(text: str | None) -> int | str | None:
 
 
 def tell_cost(
-    run: Run, points: "np.ndarray", selecting: Selecting, metric: str, task: str = "selection", **graph: int | None
+    run: Run,
+    points: "np.ndarray",
+    selecting: Selecting,
+    metric: str,
+    task: str = "selection",
+    *,
+    of: str = "",
+    **graph: int | None,
 ) -> None:
-    """Before long work, how long it will be: the choice of a bandwidth over all pairs, or a map on a graph."""
+    """Before long work, how long it will be: the choice of a bandwidth over all pairs, or a map on a graph.
+
+    ``of``: which part of the work that is, if not all.
+    """
     if len(points) < _MANY or run.quiet or selecting.method not in BY_CONSISTENCY or metric not in WITH_COORDINATES:
         return
     from ..forecasting import forecast
 
     exact, engine = bool(selecting.exact), selecting.engine or "auto"
-    run.note(f"{forecast(points, task, exact=exact, engine=engine, n_jobs=run.n_jobs, **graph)}.")
+    run.note(f"{of}{forecast(points, task, exact=exact, engine=engine, n_jobs=run.n_jobs, **graph)}.")
 
 
-def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:
-    """Before long work, which rules make it long, and how long choosing by geometry is."""
-    long = [method for method, rule in RULES.items() if rule.all_pairs and (not methods or method in methods)]
-    if n_points >= _MANY and long:
-        run.note(f"{', '.join(long)} visit all pairs of {n_points} points, which is slow: choose rules with -m.")
+def tell_cost_of_rules(run: Run, points: "np.ndarray", methods: Collection[str] | None, engine: str, metric: str) -> None:
+    """Before a long comparison, how long those of its rules take of which that is known, and which others take long."""
+    for method in BY_CONSISTENCY:
+        if method in (methods or RULES):
+            tell_cost(run, points, Selecting(method=method, engine=engine), metric, of=f"The rule {method} alone, ")
+    slow = [method for method, rule in RULES.items() if rule.all_pairs and method in (methods or RULES)]
+    if len(points) >= _MANY and slow:
+        are, advice = "is" if len(slow) == 1 else "are", "" if methods else ": choose rules with -m"
+        run.note(f"{', '.join(slow)} {are} slow for {len(points)} points, and without a forecast{advice}.")
 
 
 def _standardized(table: "Table") -> tuple["Table", list[str]]:
