@@ -49,6 +49,19 @@ def test_more_points_cost_more():
     assert near < 12  # no worse than N log N
 
 
+def test_chunks_cost_time():
+    da = pytest.importorskip("dask.array")
+
+    def seconds(n, rows, **settings):
+        return geolap.forecast(da.zeros((n, 13), chunks=(rows, -1)), **settings).seconds
+
+    assert seconds(100_000, 5000) > 1.2 * seconds(100_000, 50_000) > 1.2 * geolap.forecast((100_000, 13)).seconds
+    assert seconds(100_000, 100) == seconds(100_000, 4167)  # small ones are worked on together
+    assert seconds(30_000, 30_000) == seconds(30_000, 30_000, exact=True)  # all pairs, by default up to here
+    assert 90 < seconds(10**7, 10**7, exact=True) / seconds(10**6, 10**6, exact=True) < 101
+    assert geolap.forecast(da.zeros((100_000, 13), chunks=(5000, -1)), "map").seconds > seconds(100_000, 5000)
+
+
 def test_the_forecast_is_a_sentence():
     text = str(geolap.forecast((1_000_000, 13), engine="dense"))
     assert "TB of memory, more than the" in text

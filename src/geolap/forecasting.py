@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .data.points import Points, check_complete, check_sizes, chunks_of, is_chunked
-from .engines import CellsEngine, Cost, engine_for, make_engine
+from .engines import CellsEngine, Cost, chunk_count, engine_for, make_engine, visits_all_pairs
 from .engines.cost import map_cost, selection_cost
 from .graphs.build import MOST_LANDMARKS
 from .graphs.neighbors import search_seconds
@@ -102,10 +102,11 @@ def forecast(
     jobs = thread_count(spec.n_jobs)
     if name == "chunked" and n_neighbors is None and n_landmarks is None:
         n_landmarks = min(n, MOST_LANDMARKS)
+    all_pairs = visits_all_pairs(n, exact=spec.exact)
+    cost = selection_cost(name, n, r, n_chunks=chunk_count(X), exact=all_pairs, n_jobs=jobs)
     if task == "map":
-        cost = map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=jobs)
-    else:
-        cost = selection_cost(name, n, r, n_jobs=jobs)
+        known = cost.seconds if name == "chunked" else None
+        cost = map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=jobs, known=known)
     if not isinstance(X, np.ndarray) or n <= _WORTH or not cost.fits or name not in ("tiled", "cells"):
         return cost
     points = Points.of(X)
