@@ -25,8 +25,8 @@ import geolap
 from geolap.choices import ENGINES, RULES
 from geolap.cli.commands import app
 from geolap.cli.options import FORMATS as FORMAT_CHOICES
-from geolap.cli.options import Reading
-from geolap.cli.preparing import read_points, tell_cost_of_rules
+from geolap.cli.options import Reading, Selecting
+from geolap.cli.preparing import read_points, tell_cost, tell_cost_of_rules
 from geolap.cli.running import Run
 from geolap.datasets import make_sphere
 from geolap.files import FORMATS
@@ -221,7 +221,8 @@ def test_compare_is_a_table(run, sphere, tmp_path):
 )
 def test_a_comparison_forecasts_the_rules_that_it_runs_and_names_those_that_are_slow(methods, told, capsys, monkeypatch):
     monkeypatch.setattr("geolap.cli.preparing._MANY", 300)
-    monkeypatch.setattr("geolap.forecasting.forecast", lambda X, task, **given: "long")
+    told_as = type("Told", (str,), {"seconds": 0.0})("long")
+    monkeypatch.setattr("geolap.forecasting.forecast", lambda X, task, **given: told_as)
     tell_cost_of_rules(Run("compare"), np.zeros((300, 2)), methods, "auto", "euclidean")
     tell_cost_of_rules(Run("compare"), np.zeros((299, 2)), methods, "auto", "euclidean")
     assert capsys.readouterr().err.splitlines() == [f"Note: {text}" for text in told]
@@ -233,6 +234,7 @@ def test_a_comparison_forecasts_the_rules_that_it_runs_and_names_those_that_are_
         (["--exact"], {"exact": True, "engine": "auto", "n_neighbors": None, "n_landmarks": None}),
         (["--engine", "tiled", "--n-landmarks", 50], {"engine": "tiled", "n_landmarks": 50}),
         (["--n-neighbors", 10, "--n-jobs", 1], {"exact": False, "n_neighbors": 10, "n_jobs": 1}),
+        (["--bandwidth", 0.5, "--n-landmarks", 50], {"bandwidth": 0.5, "n_landmarks": 50}),
         (["--bandwidth", 0.5], None),
     ],
 )
@@ -249,6 +251,14 @@ def test_the_cost_of_a_map_of_many_points_is_told_as_it_will_be_computed(
     for task, given in forecasts:
         assert task == "map"
         assert given | expected == given
+
+
+@pytest.mark.parametrize(("shape", "told"), [((60, 3), False), ((60, 400), True), ((500, 3), True)])
+def test_the_cost_of_few_points_is_told_where_their_shape_says_that_it_is_long(shape, told, capsys, monkeypatch):
+    monkeypatch.setattr("geolap.cli.preparing._MANY", 500)
+    monkeypatch.setattr("geolap.cli.preparing._LONG", geolap.forecast((60, 20)).seconds)
+    tell_cost(Run("select"), np.zeros(shape), Selecting(), "euclidean")
+    assert (": about " in capsys.readouterr().err) == told
 
 
 @pytest.mark.slow

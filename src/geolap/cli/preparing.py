@@ -29,8 +29,8 @@ __all__ = [
     "write_page",
 ]
 
-# Points from which a forecast is told before the work.
-_MANY = 20_000
+# Points, and seconds by the shape of fewer, from which a forecast is told before the work.
+_MANY, _LONG = 20_000, 5.0
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 _THOUSANDS = {"space": " "}
 # Points at whose Euclidean distances a metric is.
@@ -230,18 +230,19 @@ def tell_cost(
     task: str = "selection",
     *,
     of: str = "",
-    **graph: int | None,
+    **graph: Any,
 ) -> None:
     """Before long work, how long it will be: the choice of a bandwidth over all pairs, or a map on a graph.
 
     ``of``: which part of the work that is, if not all.
     """
-    if len(points) < _MANY or run.quiet or selecting.method not in BY_CONSISTENCY or metric not in WITH_COORDINATES:
+    if run.quiet or selecting.method not in BY_CONSISTENCY or metric not in WITH_COORDINATES:
         return
     from ..forecasting import forecast
 
-    exact, engine = bool(selecting.exact), selecting.engine or "auto"
-    run.note(f"{of}{forecast(points, task, exact=exact, engine=engine, n_jobs=run.n_jobs, **graph)}.")
+    given: dict[str, Any] = {"exact": bool(selecting.exact), "engine": selecting.engine or "auto", "n_jobs": run.n_jobs}
+    if len(points) >= _MANY or forecast(points.shape, task, **given, **graph).seconds >= _LONG:
+        run.note(f"{of}{forecast(points, task, **given, **graph)}.")
 
 
 def tell_cost_of_rules(run: Run, points: "np.ndarray", methods: Collection[str] | None, engine: str, metric: str) -> None:

@@ -92,7 +92,8 @@ def selection_cost(engine: str, n: int, r: int, *, n_chunks: int = 1, exact: boo
     if engine == "dense":
         work = 12.0 * n * n * m
     elif engine == "tiled":
-        work = n * n * (_SCANNED * 0.4 + 0.025 * r) + _ASKED * m * r * n * 0.96
+        rotated, seen = 0.1 * n * n * r if r > n else 0.0, min(n, r)
+        work = rotated + n * n * (_SCANNED * 0.4 + 0.025 * seen) + _ASKED * m * seen * n * 0.96
     elif engine == "device":
         work = 0.5 * n * n * 1e-3 * _SCANNED * (1.0 + 0.01 * r)
     elif engine == "chunked":
@@ -142,7 +143,7 @@ def map_cost(
     """Cost of a map of n points with r features, including the choice of ε.
 
     The engine chooses ε, but over nearest neighbors only these pairs are used.  ``known`` are the seconds of the choice, or
-    of the search for neighbors, where a pilot tells them.
+    of the search for neighbors, where these are known.
     """
     if n_landmarks is None and n_neighbors is None:
         selection = selection_cost(engine, n, r, n_jobs=n_jobs)
