@@ -89,6 +89,17 @@ def test_a_bar_that_only_its_clock_has_shown_is_wiped_away_and_stays_so(monkeypa
     assert sys.stderr.getvalue() == shown
 
 
+def test_a_bar_whose_clock_cannot_start_goes_on_without(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with parts(1, "work"):
+        begin("one")
+    assert "0/1 [" in sys.stderr.getvalue()
+
+
 def test_the_clock_waits_while_lines_are_printed(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setattr(progress, "_TICK", 0.001)

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
@@ -42,7 +42,8 @@ class Bar:
         shown = f"{{l_bar}}{{bar}}| {'{n_fmt}' if alike else '{n:.3g}'}/{{total}} [{{elapsed}}{{postfix}}]"
         self.line = tqdm(total=total, desc=label, disable=off, delay=delay, leave=False, miniters=0, bar_format=shown)
         if not self.line.disable:
-            threading.Thread(target=self._tick, daemon=True).start()
+            with suppress(RuntimeError):  # without a thread the clock stands still between steps
+                threading.Thread(target=self._tick, daemon=True).start()
 
     def _tick(self) -> None:
         """Show the time that has passed, until the bar is closed: that is looked at while nobody else writes."""
