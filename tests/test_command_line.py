@@ -209,12 +209,12 @@ def test_compare_is_a_table(run, sphere, tmp_path):
         (
             None,
             [
-                "The rule gc alone, long.",
+                "The rule gc alone: long.",
                 "bgh, semigroup are slow for 300 points, and without a forecast: choose rules with -m.",
             ],
         ),
-        (["gc"], ["The rule gc alone, long."]),
-        (["gc_inverse", "median"], ["The rule gc_inverse alone, long."]),
+        (["gc"], ["The rule gc alone: long."]),
+        (["gc_inverse", "median"], ["The rule gc_inverse alone: long."]),
         (["bgh"], ["bgh is slow for 300 points, and without a forecast."]),
         (["median"], []),
     ],
@@ -258,7 +258,7 @@ def test_the_cost_of_few_points_is_told_where_their_shape_says_that_it_is_long(s
     monkeypatch.setattr("geolap.cli.preparing._MANY", 500)
     monkeypatch.setattr("geolap.cli.preparing._LONG", geolap.forecast((60, 20)).seconds)
     tell_cost(Run("select"), np.zeros(shape), Selecting(), "euclidean")
-    assert (": about " in capsys.readouterr().err) == told
+    assert (" about " in capsys.readouterr().err) == told
 
 
 @pytest.mark.slow

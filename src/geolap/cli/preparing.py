@@ -249,7 +249,7 @@ def tell_cost_of_rules(run: Run, points: "np.ndarray", methods: Collection[str] 
     """Before a long comparison, how long those of its rules take of which that is known, and which others take long."""
     for method in BY_CONSISTENCY:
         if method in (methods or RULES):
-            tell_cost(run, points, Selecting(method=method, engine=engine), metric, of=f"The rule {method} alone, ")
+            tell_cost(run, points, Selecting(method=method, engine=engine), metric, of=f"The rule {method} alone: ")
     slow = [method for method, rule in RULES.items() if rule.all_pairs and method in (methods or RULES)]
     if len(points) >= _MANY and slow:
         are, advice = "is" if len(slow) == 1 else "are", "" if methods else ": choose rules with -m"
