@@ -25,8 +25,8 @@ import geolap
 from geolap.choices import ENGINES, RULES
 from geolap.cli.commands import app
 from geolap.cli.options import FORMATS as FORMAT_CHOICES
-from geolap.cli.options import Reading
-from geolap.cli.preparing import read_points, warn_of_pairs
+from geolap.cli.options import Reading, Selecting
+from geolap.cli.preparing import read_points, tell_cost, tell_cost_of_rules
 from geolap.cli.running import Run
 from geolap.datasets import make_sphere
 from geolap.files import FORMATS
@@ -203,13 +203,29 @@ def test_compare_is_a_table(run, sphere, tmp_path):
     assert [row["method"] for row in rows] == ["gc", "median"]
 
 
-@pytest.mark.parametrize(("methods", "told"), [(None, "bgh, semigroup"), (["gc"], None)])
-def test_rules_that_visit_all_pairs_of_many_points_are_told_before_they_do(methods, told, capsys):
-    warn_of_pairs(Run("compare"), 50_000, methods)
-    warn_of_pairs(Run("compare"), 5000, methods)
-    err = capsys.readouterr().err
-    assert len(err.splitlines()) == (told is not None)
-    assert told is None or f"{told} visit all pairs of 50000 points" in err
+@pytest.mark.parametrize(
+    ("methods", "told"),
+    [
+        (
+            None,
+            [
+                "The rule gc alone: long.",
+                "bgh, semigroup are slow for 300 points, and without a forecast: choose rules with -m.",
+            ],
+        ),
+        (["gc"], ["The rule gc alone: long."]),
+        (["gc_inverse", "median"], ["The rule gc_inverse alone: long."]),
+        (["bgh"], ["bgh is slow for 300 points, and without a forecast."]),
+        (["median"], []),
+    ],
+)
+def test_a_comparison_forecasts_the_rules_that_it_runs_and_names_those_that_are_slow(methods, told, capsys, monkeypatch):
+    monkeypatch.setattr("geolap.cli.preparing._MANY", 300)
+    told_as = type("Told", (str,), {"seconds": 0.0})("long")
+    monkeypatch.setattr("geolap.forecasting.forecast", lambda X, task, **given: told_as)
+    tell_cost_of_rules(Run("compare"), np.zeros((300, 2)), methods, "auto", "euclidean")
+    tell_cost_of_rules(Run("compare"), np.zeros((299, 2)), methods, "auto", "euclidean")
+    assert capsys.readouterr().err.splitlines() == [f"Note: {text}" for text in told]
 
 
 @pytest.mark.parametrize(
@@ -218,6 +234,7 @@ def test_rules_that_visit_all_pairs_of_many_points_are_told_before_they_do(metho
         (["--exact"], {"exact": True, "engine": "auto", "n_neighbors": None, "n_landmarks": None}),
         (["--engine", "tiled", "--n-landmarks", 50], {"engine": "tiled", "n_landmarks": 50}),
         (["--n-neighbors", 10, "--n-jobs", 1], {"exact": False, "n_neighbors": 10, "n_jobs": 1}),
+        (["--bandwidth", 0.5, "--n-landmarks", 50], {"bandwidth": 0.5, "n_landmarks": 50}),
         (["--bandwidth", 0.5], None),
     ],
 )
@@ -234,6 +251,14 @@ def test_the_cost_of_a_map_of_many_points_is_told_as_it_will_be_computed(
     for task, given in forecasts:
         assert task == "map"
         assert given | expected == given
+
+
+@pytest.mark.parametrize(("shape", "told"), [((60, 3), False), ((60, 400), True), ((500, 3), True)])
+def test_the_cost_of_few_points_is_told_where_their_shape_says_that_it_is_long(shape, told, capsys, monkeypatch):
+    monkeypatch.setattr("geolap.cli.preparing._MANY", 500)
+    monkeypatch.setattr("geolap.cli.preparing._LONG", geolap.forecast((60, 20)).seconds)
+    tell_cost(Run("select"), np.zeros(shape), Selecting(), "euclidean")
+    assert (" about " in capsys.readouterr().err) == told
 
 
 @pytest.mark.slow

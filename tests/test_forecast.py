@@ -49,6 +49,38 @@ def test_more_points_cost_more():
     assert near < 12  # no worse than N log N
 
 
+def test_chunks_cost_time():
+    da = pytest.importorskip("dask.array")
+
+    def seconds(n, rows, **settings):
+        return geolap.forecast(da.zeros((n, 13), chunks=(rows, -1)), **settings).seconds
+
+    assert seconds(100_000, 5000) > 1.2 * seconds(100_000, 50_000) > 1.2 * geolap.forecast((100_000, 13)).seconds
+    assert seconds(100_000, 100) == seconds(100_000, 4167)  # small ones are worked on together
+    assert seconds(30_000, 30_000) == seconds(30_000, 30_000, exact=True)  # all pairs, by default up to here
+    assert 90 < seconds(10**7, 10**7, exact=True) / seconds(10**6, 10**6, exact=True) < 101
+    assert geolap.forecast(da.zeros((100_000, 13), chunks=(5000, -1)), "map").seconds > seconds(100_000, 5000)
+
+
+def test_wide_points_cost_as_much_as_their_rank_and_a_rotation():
+    wide, square = geolap.forecast((2000, 20_000)).seconds, geolap.forecast((2000, 2000)).seconds
+    assert square < wide < 2 * square
+
+
+def test_a_given_bandwidth_costs_no_time():
+    landmarks = {"task": "map", "n_landmarks": 2000}
+    assert (
+        geolap.forecast((10**6, 10), bandwidth=0.1, **landmarks).seconds < geolap.forecast((10**6, 10), **landmarks).seconds
+    )
+    X = np.random.default_rng(0).standard_normal((10_000, 3))
+    by_points, by_shape = (geolap.forecast(known, bandwidth=0.1, **landmarks) for known in (X, X.shape))
+    assert by_points.seconds == by_shape.seconds  # no pilot
+    with pytest.raises(ValueError, match=r"A given bandwidth is not chosen; 0\.1 was given: leave it out"):
+        geolap.forecast((1000, 3), bandwidth=0.1)
+    with pytest.raises(ValueError, match="bandwidth must be"):
+        geolap.forecast((1000, 3), "map", bandwidth=-1.0)
+
+
 def test_the_forecast_is_a_sentence():
     text = str(geolap.forecast((1_000_000, 13), engine="dense"))
     assert "TB of memory, more than the" in text

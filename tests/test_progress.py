@@ -5,6 +5,8 @@ import os
 import struct
 import subprocess
 import sys
+import threading
+import time
 from io import StringIO
 
 import numpy as np
@@ -13,7 +15,7 @@ import pytest
 import geolap
 from geolap.datasets import make_sphere
 from geolap.runtime import progress
-from geolap.runtime.progress import aloud, begin, parts, say, silently, steps
+from geolap.runtime.progress import aloud, at_bandwidths, begin, between_bars, parts, say, silently, steps
 
 X = make_sphere(60, random_state=0).data
 
@@ -48,6 +50,91 @@ def test_steps_inside_a_part_are_told_beside_its_bar(monkeypatch):
     assert "\n" not in shown  # no second line was opened
     for words in ("one:   0%|", "two:  50%|", "| 1/2 [", "steps 1/3]", "within 0/1]"):
         assert words in shown
+
+
+def until(happens):
+    """Wait, in vain after some seconds."""
+    for _ in range(1000):
+        if happens():
+            return
+        time.sleep(0.01)
+
+
+def shown_until(terminal, words):
+    """What is shown on a terminal while the main thread does nothing but wait for these words."""
+    until(lambda: words in terminal.getvalue())
+    return terminal.getvalue()
+
+
+def test_the_clock_of_a_bar_goes_on_while_nothing_is_told(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(progress, "_TICK", 0.01)
+    with parts(1, "work"):
+        line = progress._bar.get().line
+        for seconds in (60, 120):
+            line.start_t -= 60.0
+            assert f"[0{seconds // 60}:0" in shown_until(sys.stderr, f"0/1 [0{seconds // 60}:0")
+
+
+def test_a_bar_that_only_its_clock_has_shown_is_wiped_away_and_stays_so(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(progress, "_TICK", 0.01)
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt), parts(1, "work", delay=0.02):  # noqa: PT012
+        shown_until(sys.stderr, "0/1 [")
+        raise KeyboardInterrupt
+    shown = sys.stderr.getvalue()
+    assert shown.endswith(" \r")
+    until(lambda: threading.active_count() == before)
+    assert sys.stderr.getvalue() == shown
+
+
+def test_a_bar_whose_clock_cannot_start_goes_on_without(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with parts(1, "work"):
+        begin("one")
+    assert "0/1 [" in sys.stderr.getvalue()
+
+
+def test_the_clock_waits_while_lines_are_printed(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(progress, "_TICK", 0.001)
+    with parts(1, "work"):
+        shown_until(sys.stderr, "0/1 [")
+        with between_bars():
+            before = sys.stderr.getvalue()
+            time.sleep(0.05)
+            assert sys.stderr.getvalue() == before
+
+
+def test_steps_that_are_done_are_told_no_longer(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with parts(1, "work"), parts(2, "inner"):
+        outermost = progress._bar.get()._outer.line
+        begin("one")
+        with steps(2, "steps") as bar:
+            bar.update(2)
+            assert outermost.postfix == "one 0/2, steps 2/2"
+        assert outermost.postfix == "one 0/2"
+
+
+def test_the_time_left_of_steps_stands_beside_them(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    now = [0.0]
+    with parts(1, "work"):
+        monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+        with steps(3, "steps") as bar:
+            now[0] = 10.0
+            bar.update()
+            assert progress._bar.get().line.postfix == "steps 1/3 (00:20 left)"
+
+
+def test_one_bandwidth_is_singular():
+    assert [at_bandwidths("metrics", n) for n in (1, 2)] == ["metrics at 1 bandwidth", "metrics at 2 bandwidths"]
 
 
 def test_parts_of_a_part_move_its_bar(monkeypatch):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .data.points import Points, check_complete, check_sizes, chunks_of, is_chunked
-from .engines import CellsEngine, Cost, engine_for, make_engine
+from .engines import CellsEngine, Cost, chunk_count, engine_for, make_engine, visits_all_pairs
 from .engines.cost import map_cost, selection_cost
 from .graphs.build import MOST_LANDMARKS
 from .graphs.neighbors import search_seconds
@@ -41,6 +41,7 @@ def forecast(
     *,
     exact: bool = False,
     engine: str = "auto",
+    bandwidth: float | None = None,
     n_neighbors: int | None = None,
     n_landmarks: int | None = None,
     n_jobs: int | None = None,
@@ -59,6 +60,8 @@ def forecast(
     exact : bool, default False
         As in `geolap.GeometricConsistency`.
     engine : {"auto", "tiled", "dense", "device", "cells"}
+    bandwidth : float, optional
+        For a map at this bandwidth, which takes no time to choose.
     n_neighbors : int, optional
         For a map that joins each point with this many nearest neighbors instead of all within reach.
     n_landmarks : int, optional
@@ -95,6 +98,10 @@ def forecast(
     check_choice("task", task, ("selection", "map"))
     if n_landmarks is not None:
         check_number("n_landmarks", n_landmarks, Integral, low=3)
+    if bandwidth is not None:
+        check_number("bandwidth", bandwidth, low=0, open_low=True)
+        if task == "selection":
+            raise ValueError(f"A given bandwidth is not chosen; {bandwidth!r} was given: leave it out, or set task='map'.")
     spec = GraphSpec(exact=exact, engine=engine, n_neighbors=n_neighbors, n_jobs=n_jobs).filled()
     chunks = chunks_of(X)
     X = X if chunks is None else chunks
@@ -102,16 +109,21 @@ def forecast(
     jobs = thread_count(spec.n_jobs)
     if name == "chunked" and n_neighbors is None and n_landmarks is None:
         n_landmarks = min(n, MOST_LANDMARKS)
+    all_pairs = visits_all_pairs(n, exact=spec.exact)
+    cost = selection_cost(name, n, r, n_chunks=chunk_count(X), exact=all_pairs, n_jobs=jobs)
+    searched = n_neighbors if n_landmarks is None else None
     if task == "map":
-        cost = map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=jobs)
-    else:
-        cost = selection_cost(name, n, r, n_jobs=jobs)
+        chosen = cost.seconds if bandwidth is None else 0.0
+        known = chosen if searched is None else None
+        cost = map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=jobs, known=known)
     if not isinstance(X, np.ndarray) or n <= _WORTH or not cost.fits or name not in ("tiled", "cells"):
         return cost
     points = Points.of(X)
-    if task == "map" and n_neighbors is not None and n_landmarks is None:
-        searching = search_seconds(points, n_neighbors, n_jobs=spec.n_jobs)
+    if task == "map" and searched is not None:
+        searching = search_seconds(points, searched, n_jobs=spec.n_jobs)
         return map_cost(name, n, r, n_neighbors=n_neighbors, n_jobs=jobs, known=searching)
+    if bandwidth is not None:
+        return cost
     seconds = _selection_seconds(points, replace(spec, n_neighbors=None))
     if task == "map":
         return map_cost(name, n, r, n_neighbors=n_neighbors, n_landmarks=n_landmarks, n_jobs=jobs, known=seconds)

@@ -106,8 +106,7 @@ def compare(
     """Run all rules for a bandwidth side by side."""
     prepare.check_labels_given(methods or (), labels)
     table = prepare.read_points(run, file, reading, labels, table=output, page=report)
-    prepare.tell_cost(run, table.points, Selecting(engine=engine), reading.metric)
-    prepare.warn_of_pairs(run, len(table.points), methods)
+    prepare.tell_cost_of_rules(run, table.points, methods, engine, reading.metric)
     from ..selectors.comparison import COLUMNS, compare_bandwidths
 
     given: dict[str, Any] = {"y": table.labels, "sample_weight": table.weights, "metric": reading.metric}
@@ -163,9 +162,10 @@ def embed(
     if diffusion_time is not None:
         own["diffusion_time"] = diffusion_time
     kind = DiffusionMap if diffusion else LaplacianEigenmap
-    if graph.bandwidth is graph.cutoff is graph.local_scale is None:  # no forecast knows other graphs
+    if graph.cutoff is graph.local_scale is None and (graph.bandwidth is None or n_landmarks):  # others no forecast knows
         k = graph.n_neighbors if isinstance(graph.n_neighbors, int) else None
-        prepare.tell_cost(run, table.points, selecting, reading.metric, "map", n_neighbors=k, n_landmarks=n_landmarks)
+        known: dict[str, Any] = {"bandwidth": graph.bandwidth, "n_neighbors": k, "n_landmarks": n_landmarks}
+        prepare.tell_cost(run, table.points, selecting, reading.metric, "map", **known)
     mapping = prepare.fitted(run, kind, table, selecting, graph, reading, **own)
     coordinates = {f"x{k + 1}": column for k, column in enumerate(host_array(mapping.embedding_).T)}
     prepare.write_columns(run, output, {**_beside(table, labels, coordinates), **coordinates})

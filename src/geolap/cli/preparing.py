@@ -1,6 +1,7 @@
 """Before and after the work: points from a file, selectors from options, outputs into files."""
 
 from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,13 +24,13 @@ __all__ = [
     "read_points",
     "selector_for",
     "tell_cost",
-    "warn_of_pairs",
+    "tell_cost_of_rules",
     "write_columns",
     "write_page",
 ]
 
-# Points from which a forecast is told before the work.
-_MANY = 20_000
+# Points, and seconds by the shape of fewer, from which a forecast is told before the work.
+_MANY, _LONG = 20_000, 5.0
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";"}
 _THOUSANDS = {"space": " "}
 # Points at whose Euclidean distances a metric is.
@@ -57,8 +58,10 @@ def write_columns(run: Run, output: str | None, columns: dict[str, Any], what: s
     import numpy as np
 
     from ..files import write_table
+    from ..runtime.progress import between_bars
 
-    write_table(output, {name: np.asarray(column) for name, column in columns.items()})
+    with between_bars() if output == "-" else nullcontext():
+        write_table(output, {name: np.asarray(column) for name, column in columns.items()})
     if what is not None and output != "-":
         run.note(f"The {what} is in {output}.")
 
@@ -220,22 +223,37 @@ def local_scale_of(text: str | None) -> int | str | None:
 
 
 def tell_cost(
-    run: Run, points: "np.ndarray", selecting: Selecting, metric: str, task: str = "selection", **graph: int | None
+    run: Run,
+    points: "np.ndarray",
+    selecting: Selecting,
+    metric: str,
+    task: str = "selection",
+    *,
+    of: str = "",
+    **graph: Any,
 ) -> None:
-    """Before long work, how long it will be: the choice of a bandwidth over all pairs, or a map on a graph."""
-    if len(points) < _MANY or run.quiet or selecting.method not in BY_CONSISTENCY or metric not in WITH_COORDINATES:
+    """Before long work, how long it will be: the choice of a bandwidth over all pairs, or a map on a graph.
+
+    ``of``: which part of the work that is, if not all.
+    """
+    if run.quiet or selecting.method not in BY_CONSISTENCY or metric not in WITH_COORDINATES:
         return
     from ..forecasting import forecast
 
-    exact, engine = bool(selecting.exact), selecting.engine or "auto"
-    run.note(f"{forecast(points, task, exact=exact, engine=engine, n_jobs=run.n_jobs, **graph)}.")
+    given: dict[str, Any] = {"exact": bool(selecting.exact), "engine": selecting.engine or "auto", "n_jobs": run.n_jobs}
+    if len(points) >= _MANY or forecast(points.shape, task, **given, **graph).seconds >= _LONG:
+        run.note(f"{of}{forecast(points, task, **given, **graph)}.")
 
 
-def warn_of_pairs(run: Run, n_points: int, methods: Collection[str] | None) -> None:
-    """Before long work, which rules make it long, and how long choosing by geometry is."""
-    long = [method for method, rule in RULES.items() if rule.all_pairs and (not methods or method in methods)]
-    if n_points >= _MANY and long:
-        run.note(f"{', '.join(long)} visit all pairs of {n_points} points, which is slow: choose rules with -m.")
+def tell_cost_of_rules(run: Run, points: "np.ndarray", methods: Collection[str] | None, engine: str, metric: str) -> None:
+    """Before a long comparison, how long those of its rules take of which that is known, and which others take long."""
+    for method in BY_CONSISTENCY:
+        if method in (methods or RULES):
+            tell_cost(run, points, Selecting(method=method, engine=engine), metric, of=f"The rule {method} alone: ")
+    slow = [method for method, rule in RULES.items() if rule.all_pairs and method in (methods or RULES)]
+    if len(points) >= _MANY and slow:
+        are, advice = "is" if len(slow) == 1 else "are", "" if methods else ": choose rules with -m"
+        run.note(f"{', '.join(slow)} {are} slow for {len(points)} points, and without a forecast{advice}.")
 
 
 def _standardized(table: "Table") -> tuple["Table", list[str]]:

@@ -27,8 +27,10 @@ __all__ = [
     "SparseEngine",
     "TiledEngine",
     "check_chunked",
+    "chunk_count",
     "engine_for",
     "make_engine",
+    "visits_all_pairs",
 ]
 
 _ENGINES: dict[str, Callable[..., Engine]] = {"dense": DenseEngine, "tiled": TiledEngine, "cells": CellsEngine}
@@ -100,7 +102,17 @@ def engine_for(X: Any, *, exact: bool = False) -> str:
         return "chunked"
     if is_on_gpu(X):
         return "device"
-    return "tiled" if exact or X.shape[0] <= _MANY else "cells"
+    return "tiled" if visits_all_pairs(X.shape[0], exact=exact) else "cells"
+
+
+def visits_all_pairs(n_points: int, *, exact: bool) -> bool:
+    """Whether sums over so many points, in memory or in chunks, are over all pairs."""
+    return exact or n_points <= _MANY
+
+
+def chunk_count(X: Any) -> int:
+    """About how many chunks are worked on; 1 for points in memory."""
+    return max(1, min(X.numblocks[0], X.shape[0] // _ROWS_OF_CHUNK)) if is_chunked(X) else 1
 
 
 def check_chunked(spec: FullSpec) -> None:
@@ -116,7 +128,7 @@ def _chunked_engine(points: Points, spec: FullSpec) -> Engine:
     check_chunked(spec)
     from .chunked import ChunkedEngine
 
-    exact = spec.exact or len(points) <= _MANY
+    exact = visits_all_pairs(len(points), exact=spec.exact)
     key = "chunked", exact, spec.cutoff
     if key not in points.engines:
         points.engines[key] = ChunkedEngine(points.given, exact=exact, cutoff=spec.cutoff, fewest_rows=_ROWS_OF_CHUNK)

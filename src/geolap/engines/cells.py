@@ -29,7 +29,7 @@ from ..data.points import PointsLike, as_points, in_unit, root_mean_square_dista
 from ..kernel import ladders
 from ..laplacian import LocalScale, density_weights
 from ..metric import departure
-from ..runtime.progress import steps
+from ..runtime.progress import at_bandwidths, steps
 from ..runtime.threads import Scratch, in_order
 from .base import Engine, LocalMetrics
 from .gaussian_cells import (
@@ -177,7 +177,7 @@ class CellsEngine(Engine):
         places, found = self._place[sample], {}
         if self._kept_of != (key := (places.tobytes(), renormalization)):
             self._kept_of, self._kept = key, {}
-        with steps(len(bandwidths), f"metrics at {len(bandwidths)} bandwidths") as bar:
+        with steps(len(bandwidths), at_bandwidths("metrics", len(bandwidths))) as bar:
             widths = in_unit(bandwidths, self._unit)
             for k in np.argsort([-self._seconds(places, eps) for eps in widths]):
                 found[k] = self._metrics_at(places, widths[k], working_dim, renormalization)

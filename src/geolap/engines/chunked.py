@@ -26,7 +26,7 @@ from ..data.points import chunk_around, in_unit, not_finite, unit_above
 from ..kernel import ladder_weights, ladders, reach
 from ..laplacian import density_weights
 from ..runtime.caching import cached_property
-from ..runtime.progress import steps
+from ..runtime.progress import at_bandwidths, steps
 from ..runtime.tasks import computed
 from ..runtime.threads import Scratch, one_blas_thread
 from .base import Engine, LocalMetrics
@@ -97,7 +97,7 @@ class ChunkedEngine(Engine):
         tasks = (
             dask.delayed(_pair_sums)(self._chunks[i], self._chunks[j] if j > i else None, frame, constant) for i, j in pairs
         )
-        done = self._computed(tasks, len(pairs), f"degrees at {len(epsilons)} bandwidths")
+        done = self._computed(tasks, len(pairs), at_bandwidths("degrees", len(epsilons)))
         for (i, j), (along, across) in zip(pairs, done, strict=True):
             sums[self._ends[i] : self._ends[i + 1]] += along
             if j > i:
@@ -125,7 +125,7 @@ class ChunkedEngine(Engine):
                 continue
             v = density_weights(degrees[:, some], renormalization=renormalization)
             known = self._rows(sample), epsilons[some], self._cutoff
-            moments = self._total(_exact_moments, f"metrics at {len(epsilons[some])} bandwidths", known, values=v)
+            moments = self._total(_exact_moments, at_bandwidths("metrics", len(epsilons[some])), known, values=v)
             local = [metrics_from(M, eps, working_dim) for M, eps in zip(moments, epsilons[some], strict=True)]
             found.append(LocalMetrics.joined(local, axis=1))
         errors = None if degrees is not None else np.concatenate([local.degree_error for local in found])
@@ -136,7 +136,7 @@ class ChunkedEngine(Engine):
         origin = self._rows(sample)
         plans, errors = zip(*(self._plan(origin, eps) for eps in epsilons), strict=True)
         constant = origin, plans, self._cutoff, renormalization
-        moments = self._total(_estimated_moments, f"metrics at {len(epsilons)} bandwidths", constant)
+        moments = self._total(_estimated_moments, at_bandwidths("metrics", len(epsilons)), constant)
         local = [metrics_from(M, eps, dim, thinned=thin) for M, (eps, _, thin) in zip(moments, plans, strict=True)]
         return LocalMetrics.joined(local, axis=1, degree_error=np.array(errors))
 

@@ -31,6 +31,8 @@ _BASE = 210e6
 _SCANNED, _REFINED = 30, 9
 # Evaluation points.
 _ASKED = 200
+# Of chunks, where degrees are found anew for them: bandwidths, and evaluation points over all bandwidths.
+_TIMES_OF_CHUNKS, _ROWS_OF_CHUNKS = 45, 8000
 # Up to this many points the matrix of a graph is full (200 MB), and takes so many bytes for each entry while it is used.
 MOST_POINTS_OF_FULL, _BYTES_OF_FULL = 5000, 16.0
 # More entries of a graph than this are not stored (1.2 GB).
@@ -84,16 +86,22 @@ class Cost:
         return f"{_WORDS[self.engine]} takes about {_duration(self.seconds)} and {in_words(self.memory)} of memory{enough}"
 
 
-def selection_cost(engine: str, n: int, r: int, *, n_jobs: int = 1) -> Cost:
-    """Cost of choosing ε for n points with r features with the engine of that name."""
+def selection_cost(engine: str, n: int, r: int, *, n_chunks: int = 1, exact: bool = False, n_jobs: int = 1) -> Cost:
+    """Cost of choosing ε for n points with r features, in so many chunks, with the engine of that name."""
     m = _SCANNED + _REFINED
     if engine == "dense":
         work = 12.0 * n * n * m
     elif engine == "tiled":
-        work = n * n * (_SCANNED * 0.4 + 0.025 * r) + _ASKED * m * r * n * 0.96
+        rotated, seen = 0.1 * n * n * r if r > n else 0.0, min(n, r)
+        work = rotated + n * n * (_SCANNED * 0.4 + 0.025 * seen) + _ASKED * m * seen * n * 0.96
     elif engine == "device":
         work = 0.5 * n * n * 1e-3 * _SCANNED * (1.0 + 0.01 * r)
-    else:  # cells, in memory or in chunks
+    elif engine == "chunked":
+        # The sums of an evaluation point over a chunk are short: much of them is Python's work, of one thread at a time.
+        alone = _ROWS_OF_CHUNKS * (2.6e5 + 1.3e5 * n_chunks)
+        degrees = float(n) * n * (_SCANNED * 1.45 + 0.13 * r) if exact else _TIMES_OF_CHUNKS * n * 8000.0
+        work = alone * n_jobs + degrees + _ROWS_OF_CHUNKS * r * (min(n, 1e5) + 25.0 * r * r)
+    else:
         reached = min(n, 5e4)
         work = m * (1e8 + n * 1800 * (0.4 + 0.016 * r) + _ASKED * reached * (20 + 0.012 * r * r) * 2)
     return Cost(engine, selection_memory(engine, n, r), _seconds(work, n_jobs), available_memory())
@@ -135,7 +143,7 @@ def map_cost(
     """Cost of a map of n points with r features, including the choice of ε.
 
     The engine chooses ε, but over nearest neighbors only these pairs are used.  ``known`` are the seconds of the choice, or
-    of the search for neighbors, where a pilot tells them.
+    of the search for neighbors, where these are known.
     """
     if n_landmarks is None and n_neighbors is None:
         selection = selection_cost(engine, n, r, n_jobs=n_jobs)

@@ -17,6 +17,7 @@ from ..data.points import PointsLike, as_points, in_unit, root_mean_square_dista
 from ..kernel import Ladder, gaussian, ladder_weights, ladders
 from ..laplacian import LocalScale
 from ..metric import drift, dual_metric
+from ..runtime.progress import at_bandwidths
 from ..runtime.threads import Scratch, checkpoint, in_order
 from ..tangent import tangent_bases
 from .base import ExactEngine, LocalMetrics
@@ -96,7 +97,7 @@ class SparseEngine(ExactEngine):
             return sums
 
         starts = range(0, S.shape[0], _ROWS)
-        label = f"degrees at {len(bandwidths)} bandwidths"
+        label = at_bandwidths("degrees", len(bandwidths))
         sums = np.concatenate(list(in_order(of, starts, n_jobs=self._n_jobs, label=label)))
         return sums + copies_of(self.multiplicity, slice(None) if targets is None else targets)
 
@@ -123,7 +124,7 @@ class SparseEngine(ExactEngine):
             (np.flatnonzero(~few & ~together), _GROUP),
         )
         groups = [rows[k : k + size] for rows, size in kinds for k in range(0, len(rows), size)]
-        label = f"metrics at {len(bandwidths)} bandwidths"
+        label = at_bandwidths("metrics", len(bandwidths))
         found = LocalMetrics.joined(list(in_order(of, groups, n_jobs=self._n_jobs, label=label)), axis=0)
         return found.at(np.argsort(np.concatenate(groups)))
 

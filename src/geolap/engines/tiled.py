@@ -22,6 +22,7 @@ from ..data.multiplicity import copies_of, weights_at
 from ..data.points import PointsLike, as_points, in_unit, root_mean_square_distance
 from ..kernel import Ladder, ladder_weights, ladders, reach
 from ..laplacian import LocalScale
+from ..runtime.progress import at_bandwidths
 from ..runtime.threads import Scratch, checkpoint, in_order
 from .base import ExactEngine, LocalMetrics
 from .blocks import Block, blocks
@@ -89,7 +90,7 @@ class TiledEngine(ExactEngine):
             I, J = pair
             return self._tile_sums(I, J, steps, len(bandwidths), scratch)
 
-        label = f"degrees at {len(bandwidths)} bandwidths"
+        label = at_bandwidths("degrees", len(bandwidths))
         for (I, J), (along, across) in zip(pairs, in_order(of, pairs, n_jobs=self._n_jobs, label=label), strict=True):
             sums[I.rows] += along
             if J is not I:
@@ -133,7 +134,7 @@ class TiledEngine(ExactEngine):
             return sums
 
         result = np.empty((len(targets), n_bandwidths))
-        for group, sums in self._by_groups(of, targets, f"row sums at {n_bandwidths} bandwidths"):
+        for group, sums in self._by_groups(of, targets, at_bandwidths("row sums", n_bandwidths)):
             result[group] = sums
         return result
 
@@ -145,7 +146,7 @@ class TiledEngine(ExactEngine):
         def of(group: np.ndarray) -> LocalMetrics:
             return self._group_metrics(group, steps, density, dim, scratch)
 
-        groups, found = zip(*self._by_groups(of, sample, f"metrics at {len(bandwidths)} bandwidths"), strict=True)
+        groups, found = zip(*self._by_groups(of, sample, at_bandwidths("metrics", len(bandwidths))), strict=True)
         return LocalMetrics.joined(found, axis=0).at(np.argsort(np.concatenate(groups)))
 
     def _group_metrics(

@@ -1,26 +1,30 @@
 """What is being done, told while it is done: a bar on a terminal, and records of Python's ``logging``.
 
-There is one bar at a time.  Work of several `parts` has a bar that counts them; the `steps` inside a part, which alone would
-have a bar of their own, are told beside it.  Steps tell how long the rest will take if it goes on like that; where they
-differ, the longest come first, so that the estimate shrinks.  Records go to the loggers below ``geolap``; with ``verbose``
-they are on standard error as well, for that call and this thread alone: no logger is changed.
+There is one bar at a time. Work of several `parts` has a bar that counts them; the `steps` inside a part, which alone would
+have a bar of their own, are told beside it until they are done. Steps tell how long the rest of them will take if it goes on
+like that; where they differ, the longest come first, so that the estimate shrinks. The clock of a bar goes on whatever the
+work does. Records go to the loggers below ``geolap``; with ``verbose`` they are on standard error as well, for that call and
+this thread alone: no logger is changed.
 """
 
 import logging
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
 from tqdm.auto import tqdm
 
-__all__ = ["Spoken", "aloud", "begin", "between_bars", "parts", "say", "silently", "steps"]
+__all__ = ["Spoken", "aloud", "at_bandwidths", "begin", "between_bars", "parts", "say", "silently", "steps"]
 
 # Seconds that are left, at least, where that is told.
 _WORTH_TELLING = 3.0
+# Seconds between two looks at the clock of a bar.
+_TICK = 0.5
 
 _bar: ContextVar["Bar | None"] = ContextVar("bar", default=None)
 _aloud: ContextVar[bool] = ContextVar("aloud", default=False)
@@ -32,16 +36,36 @@ class Bar:
 
     def __init__(self, total: int, label: str | None, *, alike: bool, delay: float = 1.0) -> None:
         self._total, self._label, self._done, self._begun = total, label, 0, False
-        self._outer, self._alike, self._start = _bar.get(), alike, time.monotonic()
+        self._outer, self._alike, self._start, self._delay = _bar.get(), alike, time.monotonic(), delay
+        self._closed = threading.Event()
         off = None if label and self._outer is None and _shown.get() else True  # None: only on a terminal
         shown = f"{{l_bar}}{{bar}}| {'{n_fmt}' if alike else '{n:.3g}'}/{{total}} [{{elapsed}}{{postfix}}]"
         self.line = tqdm(total=total, desc=label, disable=off, delay=delay, leave=False, miniters=0, bar_format=shown)
+        if not self.line.disable:
+            with suppress(RuntimeError):  # without a thread the clock stands still between steps
+                threading.Thread(target=self._tick, daemon=True).start()
+
+    def _tick(self) -> None:
+        """Show the time that has passed, until the bar is closed: that is looked at while nobody else writes."""
+        while not self._closed.wait(_TICK):
+            if time.monotonic() - self._start >= self._delay:
+                with tqdm.get_lock():
+                    self.line.last_print_t = time.time()  # what was never shown is not wiped away
+                    self.line.refresh(nolock=True)
+
+    def close(self) -> None:
+        """The work is done, or given up: nothing shows it as if it went on."""
+        self._closed.set()
+        self.line.close()
+        if self._outer is not None and self._label:
+            self._outer.beside("")
 
     def update(self, n: int = 1) -> None:
         """So many more steps are done."""
         self._done += n
         self.line.update(n)
-        self.beside(self._left())
+        left = self._left()
+        self._tell(left, f" ({left})" if left else "")
 
     def begin(self, label: str) -> None:
         """The next part; the one before is done."""
@@ -65,18 +89,22 @@ class Bar:
 
     def beside(self, text: str) -> None:
         """Say at which step of a part the work is."""
+        self._tell(text, f", {text}" if text else "")
+
+    def _tell(self, alone: str, within: str) -> None:
+        """What stands after the bar, or after the steps of this one where they are told beside another."""
         if self._outer is None:
-            self.line.set_postfix_str(text, refresh=False)
+            self.line.set_postfix_str(alone, refresh=False)
             self.line.update(0)
         elif self._label:
-            self._outer.beside(f"{self._label} {self._done}/{self._total}{f', {text}' if text else ''}")
+            self._outer.beside(f"{self._label} {self._done}/{self._total}{within}")
 
 
 @contextmanager
 def steps(total: int, label: str | None) -> Iterator[Bar]:
     """Progress of like steps, on a terminal when they take longer than a second; without a label nothing is shown."""
     bar = Bar(total, label, alike=True)
-    with closing(bar.line):
+    with closing(bar):
         yield bar
 
 
@@ -84,8 +112,13 @@ def steps(total: int, label: str | None) -> Iterator[Bar]:
 def parts(total: int, label: str, *, delay: float = 0.0) -> Iterator[None]:
     """Progress of work of several parts, each of which may have steps: `begin` each."""
     bar = Bar(total, label, alike=False, delay=delay)
-    with _held(_bar, bar), closing(bar.line):
+    with _held(_bar, bar), closing(bar):
         yield
+
+
+def at_bandwidths(what: str, n: int) -> str:
+    """The label of work that is done at so many bandwidths."""
+    return f"{what} at {n} bandwidth{'' if n == 1 else 's'}"
 
 
 def begin(label: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from ..data.multiplicity import counts_of
 from ..data.points import Points, in_unit
 from ..kernel import ladder_weights, ladders
+from ..runtime.progress import at_bandwidths
 from ..runtime.threads import in_order
 from ..search import Curve, refine
 from ..selection import Selection
@@ -87,5 +88,5 @@ def reconstruction_errors(
         return errors
 
     blocks = np.array_split(sample, -(-len(sample) // 64))
-    label = f"reconstruction at {len(bandwidths)} bandwidths"
+    label = at_bandwidths("reconstruction", len(bandwidths))
     return np.vstack(list(in_order(of, blocks, n_jobs=n_jobs, label=label)))

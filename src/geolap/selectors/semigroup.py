@@ -19,6 +19,7 @@ from ..data.multiplicity import own_weight
 from ..data.points import Points, in_unit, spread_rows
 from ..kernel import Ladder, gaussian, ladder_weights, ladders
 from ..laplacian import transition
+from ..runtime.progress import at_bandwidths
 from ..runtime.threads import checkpoint, in_order
 from ..search import Curve, refine
 from ..selection import Selection
@@ -112,6 +113,6 @@ def semigroup_errors(
         return np.abs(found) @ times
 
     steps, errors = ladders(bandwidths), np.empty((len(sample), m))
-    for ladder, found in zip(steps, in_order(of, steps, n_jobs=n_jobs, label=f"semigroup at {m} bandwidths"), strict=True):
+    for ladder, found in zip(steps, in_order(of, steps, n_jobs=n_jobs, label=at_bandwidths("semigroup", m)), strict=True):
         errors[:, ladder.columns] = found.T
     return errors
