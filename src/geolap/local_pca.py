@@ -14,6 +14,7 @@ from .data.distances import Distances
 from .data.multiplicity import counts_of
 from .data.points import Points, in_unit
 from .kernel import ladder_weights, ladders
+from .runtime.progress import at_bandwidths
 from .runtime.threads import checkpoint, in_order, one_blas_thread
 
 __all__ = ["largest_gap", "local_singular_values", "vote"]
@@ -82,7 +83,7 @@ def local_singular_values(
                 values[column, : len(found)] = found
         return values
 
-    label = f"local singular values at {len(bandwidths)} bandwidths"
+    label = at_bandwidths("local singular values", len(bandwidths))
     n_tasks = -(-len(sample) // int(np.clip(_DISTANCES // len(points), 1, _POINTS)))
     parts = in_order(of, np.array_split(sample, n_tasks), n_jobs=n_jobs, label=label)
     return unit * np.concatenate(list(parts))
