@@ -174,7 +174,7 @@ def test_traces_are_those_of_the_matrices_and_no_less():
     w2, rows = rng.random((4, 30)), np.arange(4)
     origin, offset, own, scale = points[:4, :-1], 0.1 * rng.standard_normal((4, 8)), np.full(4, 2.0), np.full(4, 3.0)
     squares, scratch = (points[:, :-1] ** 2).sum(axis=1), np.empty(0)
-    space = _InSpace(rows, origin, offset, own, w2, scale, points=points, across=points.T, squares=squares, scratch=scratch)
+    space = _InSpace(rows, origin, offset, own, w2, scale, points=points, squares=squares, scratch=scratch)
     p = rng.random((4, 30)) / 40
     G = points[:, :-1] @ points[:, :-1].T
     among = _InPoints(rows, rng.random((4, 31)), p, G[:4], G.diagonal()[:4], inner=G)

@@ -145,7 +145,7 @@ class _ByIteration:
     """
 
     def __init__(self, points: np.ndarray, dim: int) -> None:
-        self._points, self._across = points, np.ascontiguousarray(points.T)
+        self._points = points
         self._squares = (points[:, :-1] ** 2).sum(axis=1)
         self._dim = dim
 
@@ -158,19 +158,18 @@ class _ByIteration:
             w2,
             _scale(w2),
             points=self._points,
-            across=self._across,
             squares=self._squares,
             scratch=np.empty(w2.size),
         )
         few = np.count_nonzero(w2, axis=1) <= _FEW_NEIGHBORS
         if not few.any():
-            return _coordinates(self._across[:, :n], origin, _leading_subspaces(problem, _start(offset), self._dim))
+            return _coordinates(self._points[:n], origin, _leading_subspaces(problem, _start(offset), self._dim))
         V = np.empty((len(few), self._dim, offset.shape[1]))
         V[few] = problem[few].bases(self._dim)
         if not few.all():
             others = replace(problem[~few], rows=np.arange(np.count_nonzero(~few)))
             V[~few] = _leading_subspaces(others, _start(offset[~few]), self._dim)
-        return _coordinates(self._across[:, :n], origin, V)
+        return _coordinates(self._points[:n], origin, V)
 
 
 class _Problem(Protocol):
@@ -337,7 +336,6 @@ class _InSpace:
     scale: np.ndarray
     _: KW_ONLY
     points: np.ndarray
-    across: np.ndarray
     squares: np.ndarray
     scratch: np.ndarray
 
@@ -349,7 +347,7 @@ class _InSpace:
         c, b, r = Q.shape
         k = self.w2.shape[1]
         center = self.origin + self.offset
-        E = _coordinates(self.across[:, :k], center, Q, out=self.scratch[: c * b * k].reshape(c * b, k))
+        E = _coordinates(self.points[:k], center, Q, out=self.scratch[: c * b * k].reshape(c * b, k))
         E *= self.w2[:, None, :]
         G = (E.reshape(c * b, k) @ self.points[:k]).reshape(c, b, r + 1)
         along = (Q @ self.offset[:, :, None]) * self.at_center[:, None, None]
@@ -523,11 +521,11 @@ class _InPoints:
         return w[:, :, None] * w[:, None] * (G - means - means.mT + p[:, None] @ means)
 
 
-def _coordinates(across: np.ndarray, origin: np.ndarray, V: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """V (x_j − x_i) (c, b, n) for V (c, b, r), the points in columns above a row of ones (r + 1, n), origins (c, r)."""
+def _coordinates(points: np.ndarray, origin: np.ndarray, V: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """V (x_j − x_i) (c, b, n) for V (c, b, r), points with ones as a last column (n, r + 1), origins (c, r)."""
     c, b, _ = V.shape
     shifted = np.concatenate([V, -(V @ origin[:, :, None])], axis=2)
-    return np.matmul(shifted.reshape(c * b, -1), across, out=out).reshape(c, b, -1)
+    return np.matmul(shifted.reshape(c * b, -1), points.T, out=out).reshape(c, b, -1)
 
 
 def _scale(w2: np.ndarray) -> np.ndarray:

@@ -46,10 +46,9 @@ class Block:
         """Squared distances (a, b), by a matrix product if that is accurate enough at bandwidths ≥ ``narrowest``."""
         about = self.about if other is self else other.points - self.center
         squares = self.squares if other is self else np.einsum("nr,nr->n", about, about)
-        sqdist = np.matmul(self.about, about.T, out=out)
-        sqdist *= -2.0
-        sqdist += self.squares[:, None]
-        sqdist += squares
+        here = np.column_stack([-2.0 * self.about, self.squares, np.ones(len(self.about))])
+        there = np.column_stack([about, np.ones(len(about)), squares])
+        sqdist = np.matmul(here, there.T, out=out)  # ‖a‖² − 2 a·b + ‖b‖² in one pass over the tile
         np.maximum(sqdist, 0.0, out=sqdist)
         if self.rho is not None and other.rho is not None:
             narrowest = narrowest * np.sqrt(self.rho.min() * other.rho.min())

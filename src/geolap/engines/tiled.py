@@ -32,8 +32,9 @@ __all__ = ["TiledEngine"]
 
 # Points along the side of a tile.  Larger tiles overflow the cache; smaller ones make threads wait for the interpreter.
 _SIDE_OF_FEW, _SIDE_OF_MANY = 512, 768
-# Evaluation points that are processed together.
-_GROUP = 50
+# Evaluation points that are processed together, at most; and where a scan takes long, groups that leave no thread waiting and
+# the fewest points of one.
+_GROUP, _GROUPS, _FEWEST = 50, 8, 5
 # Points of more numbers than this take seconds to scan.
 _MANY_NUMBERS = 500_000
 
@@ -171,6 +172,7 @@ class TiledEngine(ExactEngine):
         """Apply ``function`` to groups of places of the given points; yields (positions in ``indices``, result)."""
         places = self._place[indices]
         # Points that are close in the tree share neighbors.
-        groups = np.array_split(np.argsort(places, kind="stable"), max(1, -(-len(places) // _GROUP)))
+        n_groups = max(1, -(-len(places) // _GROUP), min(_GROUPS, len(places) // _FEWEST) if self.scans_long else 1)
+        groups = np.array_split(np.argsort(places, kind="stable"), n_groups)
         results = in_order(function, [places[g] for g in groups], n_jobs=self._n_jobs, label=label)
         yield from zip(groups, results, strict=True)
