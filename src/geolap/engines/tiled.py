@@ -32,8 +32,8 @@ __all__ = ["TiledEngine"]
 
 # Points along the side of a tile.  Larger tiles overflow the cache; smaller ones make threads wait for the interpreter.
 _SIDE_OF_FEW, _SIDE_OF_MANY = 512, 768
-# Evaluation points that are processed together, at most; and where a scan takes long, groups that leave no thread waiting and
-# the fewest points of one.
+# Evaluation points that are processed together, at most.  Where a scan takes long, so many groups leave no thread waiting,
+# unless they would have fewer points than the last.
 _GROUP, _GROUPS, _FEWEST = 50, 8, 5
 # Points of more numbers than this take seconds to scan.
 _MANY_NUMBERS = 500_000
