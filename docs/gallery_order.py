@@ -5,6 +5,7 @@ ORDER = (
     "plot_displays.py",
     "plot_swiss_roll.py",
     "plot_coordinates.py",
+    "plot_parts.py",
     "plot_relaxation.py",
     "plot_named_coordinates.py",
     "plot_calibration.py",

@@ -27,6 +27,7 @@ SAYS = {
     "plot_any_metric.py": "correlation of the first coordinate with the path: 0.9",
     "plot_calibration.py": "times as far as diffusion on the data, in 2 directions",
     "plot_clusters.py": "Clusters stand out",
+    "plot_parts.py": "each is mapped by itself, around the largest",
     "plot_torus_metric.py": "found over exact",
     "plot_choose_parameters.py": "gain over ε alone",
     "plot_single_cells.py": "A clear minimum inside the searched range.",

@@ -345,7 +345,7 @@ def _in_components(sizes: np.ndarray, disconnected: str, useless: int, bandwidth
     return Sentence(
         "The graph should be connected; at bandwidth {bandwidth:.4g} it has {n} components (of {shown} points): "
         + mapped[disconnected]
-        + " a larger bandwidth, over all pairs ({n_neighbors=None}) if need be, or remove outliers.",
+        + " a larger bandwidth, over all pairs if need be, or remove outliers.",
         bandwidth=bandwidth,
         n=len(sizes),
         shown=", ".join(map(str, sizes[:5])) + (", …" if len(sizes) > 5 else ""),
