@@ -121,15 +121,17 @@ def test_a_flat_map_of_components_is_mended_by_what_is_advised():
     X = geolap.datasets.make_sphere(150, random_state=0).data
     parts, alone = np.vstack([X, X + 50.0]), np.vstack([X, [[9.0, 9.0, 9.0]]])
 
-    def metric(data, disconnected="warn"):
+    def metric(data, disconnected="whole"):
         fit = geolap.LaplacianEigenmap(3, 0.6, n_neighbors=None, disconnected=disconnected).fit(data)
         return geolap.riemannian_metric(fit.embedding_, fit, intrinsic_dim=2)
 
     with (
         pytest.warns(UserWarning, match="2 components"),
-        pytest.raises(ValueError, match=r"of 300 .* 2 components: map each separately, as disconnected='separate' does\."),
+        pytest.raises(ValueError, match=r"of 300 .* 2 components: map each by itself, as disconnected='arrange' does\."),
     ):
         metric(parts)
+    with pytest.warns(UserWarning, match="each is mapped by itself"):
+        assert np.isfinite(metric(parts, "arrange").volume).all()
     assert np.isfinite(metric(parts, "separate").volume).all()
     with pytest.raises(ValueError, match=r"at 1 of 151 .* 2 components: remove the 1 in components of 2 or fewer\."):
         metric(alone, "separate")

@@ -269,7 +269,7 @@ def _cure_of(flat: np.ndarray, L: Matrix, d: int) -> str:
         return ": a map that folds needs more coordinates or a smaller intrinsic_dim"
     sizes = np.bincount(component)
     small = (sizes <= d)[component]
-    cures = ["map each separately, as disconnected='separate' does"] if (flat & ~small).any() else []
+    cures = ["map each by itself, as disconnected='arrange' does"] if (flat & ~small).any() else []
     cures += [f"remove the {small.sum()} in components of {d} or fewer"] if small.any() else []
     return f", in a graph of {n} components: {' and '.join(cures)}"
 
