@@ -306,3 +306,11 @@ def test_replicates_are_one_point_each(jitter, n_clusters):
     order = rng.permutation(1080)
     again = geolap.LaplacianClustering(n_clusters, random_state=0).fit(X[order])
     np.testing.assert_array_equal(again.labels_, model.labels_[order])
+
+
+@pytest.mark.parametrize(("n_groups", "n_clusters"), [(2, 1), (3, 2), (9, 3)])
+def test_few_groups_are_no_replicates(n_groups, n_clusters):
+    X = np.repeat(20.0 * np.arange(n_groups)[:, None], 12, axis=0) + np.random.default_rng(0).normal(size=(12 * n_groups, 2))
+    model = geolap.LaplacianClustering(n_clusters, random_state=0).fit(X)
+    assert len(model.graph_.degrees) == len(X)
+    assert model.n_clusters_ == n_clusters

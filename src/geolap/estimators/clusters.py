@@ -190,14 +190,14 @@ class LaplacianClustering(Plotted, ClusterMixin, GraphEstimator):
     def _replicates(self, built: BuiltGraph, data: Points) -> tuple[np.ndarray, np.ndarray] | None:
         """Rows that stand for small groups of points that are joined with nothing else, and the group of each point.
 
-        Where most points are in such groups, and these are more than there may be clusters: each point of a group has found
-        its neighbors in it, as copies would.
+        Where most points are in such groups, and these are more than there may be clusters or neighbors: each point of a
+        group has found its own neighbors in it, as copies would.
         """
         if data.coordinates is None or data.on_gpu or self.neighbors is not None:
             return None
         group = graph_components(built.kernel)
-        sizes = np.bincount(group)
-        if len(sizes) <= (self.n_clusters or self.max_clusters) or np.median(sizes[group]) > _REPLICATES * NEIGHBORS:
+        sizes, fewest = np.bincount(group), max(self.n_clusters or self.max_clusters, NEIGHBORS)
+        if not fewest < len(sizes) < len(data) or np.median(sizes[group]) > _REPLICATES * NEIGHBORS:
             return None
         X, m = data.box, counts_of(data.multiplicity, len(data))
         centers = np.stack([np.bincount(group, m * x) for x in X.T], axis=1) / np.bincount(group, m)[:, None]
