@@ -174,6 +174,16 @@ def test_no_component_covers_another_and_the_order_in_each_direction_is_that_of_
     assert (found.places[5] @ np.column_stack([right, up]) < 0).all()
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_the_arrangement_does_not_depend_on_the_unit(unit):
+    components = np.repeat([0, 1, 2], [50, 30, 20])
+    points = np.random.default_rng(0).random((100, 3)) + 5.0 * np.array([[0, 0, 0], [1, 0, 0], [1, 2, 0]])[components]
+    own = np.random.default_rng(1).standard_normal((100, 2))
+    given, scaled = (arranged(own, components, points=each) for each in (points, unit * points))
+    np.testing.assert_allclose(scaled.places, given.places, rtol=1e-9)
+    np.testing.assert_array_equal(scaled.scales, given.scales)
+
+
 def test_more_components_than_are_fitted_in_stand_around_the_others():
     components = np.r_[np.zeros(50, dtype=int), np.arange(1, 1500)]
     points = np.random.default_rng(0).standard_normal((len(components), 5))

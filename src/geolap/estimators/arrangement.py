@@ -59,7 +59,8 @@ def arranged(
     if points is None:
         away = np.random.default_rng(0).standard_normal((len(sizes), k))
     else:
-        centers = np.stack([np.bincount(components, x if weights is None else weights * x) for x in points.T], axis=1)
+        X = points / (np.abs(points).max() or 1.0)  # so that no square leaves the range of numbers
+        centers = np.stack([np.bincount(components, x if weights is None else weights * x) for x in X.T], axis=1)
         away = _projected(centers / sizes[:, None], sizes, k)
     return Arrangement(_fitted_in(away - away[0], radii), scales)
 

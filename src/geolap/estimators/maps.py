@@ -182,7 +182,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
     def _arranged(self, built: BuiltGraph) -> Arrangement | None:
         if self.n_graph_components_ == 1 or self.disconnected != "arrange":
             return None
-        points = host_array(built.points) if built.has_coordinates else None
+        points = host_array(built.points).astype(float) if built.has_coordinates else None
         return arranged(self._coordinates, self.component_labels_, built.kernel.multiplicity, points)
 
     def _placed(self, coordinates: np.ndarray, components: np.ndarray) -> np.ndarray:
@@ -239,7 +239,7 @@ class _SpectralMap(Plotted, ClassNamePrefixFeaturesOutMixin, TransformerMixin, G
             )
         spectrum = self._smoothest(built, self.n_components, components, strips, separate=separate)
         if spectrum.n_components > 1 and not separate and built.has_coordinates:
-            spectrum = _by_place(spectrum, host_array(built.points))
+            spectrum = _by_place(spectrum, host_array(built.points).astype(float))
         return spectrum, np.arange(self.n_components), None
 
     def _check_connected(self, spectrum: Spectrum, graph: KernelGraph) -> None:
