@@ -36,6 +36,7 @@ class Block:
         self.center = median_of_some(self.points)  # not the mean, which an outlier could shift far away
         self.about = self.points - self.center
         self.squares = np.einsum("nr,nr->n", self.about, self.about)
+        self._factor = np.column_stack([-2.0 * self.about, self.squares, np.ones(len(self.about))])
 
     def distance(self, other: "Block") -> float:
         """A lower bound on the distance of any two points of the blocks, divided by √(ρ_i ρ_j)."""
@@ -46,9 +47,8 @@ class Block:
         """Squared distances (a, b), by a matrix product if that is accurate enough at bandwidths ≥ ``narrowest``."""
         about = self.about if other is self else other.points - self.center
         squares = self.squares if other is self else np.einsum("nr,nr->n", about, about)
-        here = np.column_stack([-2.0 * self.about, self.squares, np.ones(len(self.about))])
-        there = np.column_stack([about, np.ones(len(about)), squares])
-        sqdist = np.matmul(here, there.T, out=out)  # ‖a‖² − 2 a·b + ‖b‖² in one pass over the tile
+        other_factor = np.column_stack([about, np.ones(len(about)), squares])
+        sqdist = np.matmul(self._factor, other_factor.T, out=out)  # ‖a‖² − 2 a·b + ‖b‖² in one pass over the tile
         np.maximum(sqdist, 0.0, out=sqdist)
         if self.rho is not None and other.rho is not None:
             narrowest = narrowest * np.sqrt(self.rho.min() * other.rho.min())
